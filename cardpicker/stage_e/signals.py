@@ -1,0 +1,4 @@
+"""Signals."""
+
+
+def connect() -> None: ...

@@ -1,0 +1,1 @@
+"""A PostgreSQL backend that finds its server when it connects, not when settings are imported."""
