@@ -13,6 +13,7 @@ if [ ! -x "$home/node_modules/.bin/prettier" ]; then
 fi
 if [ $# = 0 ]; then
   mapfile -t files < <(git ls-files '*.md' '*.yaml' '*.yml' '*.json' '*.css' '*.js' '*.ts')
+  [ ${#files[@]} -gt 0 ] || exit 0
   set -- "${files[@]}"
 fi
 exec "$home/node_modules/.bin/prettier" "$mode" --log-level warn --ignore-unknown "$@"

@@ -24,7 +24,7 @@ ENGINE_TIMEOUT_S = 5
 
 
 @contextlib.contextmanager
-def test_server() -> Iterator[str]:
+def database_server() -> Iterator[str]:
     """Have a server for the length of the block; yields its URL."""
     if url := os.environ.get("CARDPICKER_DATABASE_URL"):
         print("Tests use the server of CARDPICKER_DATABASE_URL.", flush=True)
@@ -70,7 +70,7 @@ def _container(stack: contextlib.ExitStack) -> str | None:
 def main(command: list[str]) -> int:
     """Run ``command`` with ``CARDPICKER_DATABASE_URL`` set and return its exit code."""
     try:
-        with test_server() as url:
+        with database_server() as url:
             child = subprocess.Popen(command, env=os.environ | {"CARDPICKER_DATABASE_URL": url})
             # The terminal sends its Ctrl-C to the command as well.
             signal.signal(signal.SIGINT, signal.SIG_IGN)

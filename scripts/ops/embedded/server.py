@@ -159,7 +159,7 @@ def _clear_remains(cluster: Cluster) -> None:
     """End what a killed server left behind.
 
     Backends notice the death of their server unless they are busy; PostgreSQL will not start beside one. A lock file whose
-    number now belongs to a stranger would stop it too.
+    number belongs to a stranger by now, or to the dead server that nobody has reaped, would stop it too.
     """
     lock_file = cluster.data / "postmaster.pid"
     if not lock_file.exists():
@@ -174,7 +174,7 @@ def _clear_remains(cluster: Cluster) -> None:
         while any(is_alive(pid) for pid in orphans) and time.monotonic() < deadline:
             time.sleep(0.05)
     first = lock_file.read_text(encoding="utf-8").split("\n", 1)[0].strip()
-    if first.isdigit() and is_alive(int(first)) and not was_started_with(int(first), str(cluster.data)):
+    if first.isdigit() and not was_started_with(int(first), str(cluster.data)):
         lock_file.unlink()
 
 
