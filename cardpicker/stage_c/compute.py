@@ -1,0 +1,79 @@
+"""Image bytes to evidence: one decode, every registered extractor over it, each failing alone.
+
+Pure but for the process's OCR engine and lexicon, which ``warm_up`` sets once per worker. No Django, no database.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from cardpicker.stage_c.evidence import CardEvidence, ComputeContext, Lexicon, Reading
+from cardpicker.stage_c.extractors.registry import EXTRACTORS, Extractor, extractor_versions, manifest
+from cardpicker.stage_c.imaging.decode import NormalizedImage, decode
+from cardpicker.stage_c.imaging.hashing import signed64
+from cardpicker.stage_c.imaging.ocr import ACTIVE, OcrUnavailableError
+from cardpicker.stage_c.outcomes import Unusable
+
+__all__ = ["OcrUnavailableError", "compute_card_evidence", "extract_all", "warm_up"]
+
+
+class _Process:
+    """What one compute process knows besides the image."""
+
+    def __init__(self) -> None:
+        self.lexicon = Lexicon()
+
+
+_PROCESS = _Process()  # A worker is handed its lexicon once, not with each of a thousand images.
+
+
+def warm_up(lexicon: Lexicon, engine_name: str) -> None:
+    """Make this process ready: test the engine on its built-in sample and keep the lexicon.
+
+    Raises:
+        OcrUnavailableError: the engine is missing or does not read its sample.
+    """
+    ACTIVE.use(engine_name)
+    _PROCESS.lexicon = lexicon
+
+
+def compute_card_evidence(image: bytes, context: ComputeContext) -> CardEvidence | Unusable:
+    """Return what the image says, or why it cannot be read.
+
+    Raises:
+        OcrUnavailableError: the engine went away or ``warm_up`` was not called; nothing is known of this image.
+    """
+    ACTIVE.get()
+    normalized = decode(image)
+    if isinstance(normalized, Unusable):
+        return normalized
+    readings = extract_all(normalized, context, _PROCESS.lexicon, EXTRACTORS)
+    line = readings.get("collector_line", {})
+    art = readings.get("art_hash", {}).get("hash")
+    return CardEvidence(
+        image_sha256=hashlib.sha256(image).hexdigest(),
+        manifest=manifest(),
+        extractor_versions=extractor_versions(),
+        readings=readings,
+        width_px=normalized.source_width_px,
+        height_px=normalized.source_height_px,
+        set_code=str(line.get("set_code") or ""),
+        collector_number=str(line.get("number") or ""),
+        art_hash=signed64(int(art, 16)) if isinstance(art, str) and art else None,
+    )
+
+
+def extract_all(
+    image: NormalizedImage, context: ComputeContext, lexicon: Lexicon, extractors: Sequence[Extractor]
+) -> dict[str, Reading]:
+    """Run ``extractors`` in order; one that fails leaves its error as its reading, and the others go on."""
+    readings: dict[str, Reading] = {}
+    for extractor in extractors:
+        try:
+            readings[extractor.name] = extractor.extract(image, readings, context, lexicon)
+        except OcrUnavailableError:
+            raise  # Unmeasured is not "nothing read": the card must be tried again.
+        except Exception as error:  # one extractor's fault is its own reading
+            readings[extractor.name] = {"error": f"{type(error).__name__}: {error}"[:500]}
+    return readings

@@ -1,0 +1,72 @@
+"""Artist names as OCR reads them, compared on [a-z0-9] only."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+
+from cardpicker.stage_c.extractors.collector_parse import LineRead
+from cardpicker.stage_c.extractors.rows import ReadPass
+
+MATCH_RATIO = 0.85
+MATCH_RATIO_ONE_WORD = 0.92
+FREE_TEXT_CONFIDENCE = 0.8  #: Below it, an unmatched text is no name: its contradiction would be a veto.
+FREE_TEXT_LETTERS = 5
+
+
+def artist_key(name: str) -> str:
+    """Return ``name`` with only its letters and digits, lower case, without diacritics."""
+    plain = unicodedata.normalize("NFKD", name)
+    return re.sub(r"[^a-z0-9]", "", plain.lower())
+
+
+def similarity(a: str, b: str) -> float:
+    """Return how alike two names are by their keys, 0 to 1."""
+    return SequenceMatcher(None, artist_key(a), artist_key(b), autojunk=False).ratio()
+
+
+def needed_ratio(name: str) -> float:
+    """Return the similarity from which a text is ``name``: stricter for names of one word."""
+    return MATCH_RATIO if len(name.split()) > 1 else MATCH_RATIO_ONE_WORD
+
+
+def best_artist(text: str, artists: Sequence[str]) -> tuple[str | None, float]:
+    """Return the artist of ``artists`` that ``text`` ends with or names whole, and the ratio; (None, best ratio) if none.
+
+    The pen before a name reads as stray characters, so up to three leading words may be left out.
+    """
+    words = text.split()
+    tails = [" ".join(words[skip:]) for skip in range(min(4, len(words)))]
+    scored = [(similarity(tail, artist), artist) for artist in artists for tail in tails if artist_key(tail)]
+    if not scored:
+        return None, 0.0
+    ratio, artist = max(scored, key=lambda item: (item[0], item[1]))
+    return (artist if ratio >= needed_ratio(artist) else None), round(ratio, 3)
+
+
+def tidy_name(text: str) -> str:
+    """Return ``text`` without the stray characters that the pen before a name and the line's end leave."""
+    words = text.split()
+    while words and (len(artist_key(words[0])) < 2 or not words[0][:1].isupper()):
+        words.pop(0)
+    return " ".join(words).strip(" .,;:|_-—'\"")
+
+
+def artist_in_row(passes: Sequence[ReadPass], lines: Sequence[LineRead], artists: Sequence[str]) -> str | None:
+    """Return the artist who stands in the set code's row, or None where none is clearly legible."""
+    free: list[tuple[float, str]] = []
+    for read, line in zip(passes, lines, strict=True):
+        if line.set is None or not line.set.code.known:
+            continue
+        row = read.rows[line.set.row]
+        name, _ = best_artist(line.set.rest, artists)
+        if name is not None:
+            return name
+        text = tidy_name(line.set.rest)
+        start = row.text.find(text) if text else -1
+        if start >= 0 and len(artist_key(text)) >= FREE_TEXT_LETTERS:
+            free.append((row.confidence_at(start, start + len(text)), text))
+    belief, text = max(free, default=(0.0, ""))
+    return text if belief >= FREE_TEXT_CONFIDENCE else None

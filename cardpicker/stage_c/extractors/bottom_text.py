@@ -1,0 +1,135 @@
+"""Reads the small print of a card's bottom band in as few OCR calls as it takes, and settles which way up the card is.
+
+It stores rows of text with their places; what they mean is the other extractors' business, so that stored text can be
+parsed again without the image.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from cardpicker.stage_c.evidence import ComputeContext, Lexicon, Reading
+from cardpicker.stage_c.extractors.collector_parse import LineRead, parse_rows
+from cardpicker.stage_c.extractors.consensus import is_certain
+from cardpicker.stage_c.extractors.rows import ReadPass, ReadRow, ReadWord
+from cardpicker.stage_c.imaging.decode import NormalizedImage
+from cardpicker.stage_c.imaging.geometry import BoxMm, CardFit, fit_card
+from cardpicker.stage_c.imaging.ocr import ACTIVE, Layout, OcrEngine, join_rows
+from cardpicker.stage_c.imaging.textrows import TextRow, find_rows, pack_rows
+
+BAND_MM: BoxMm = (0.5, 77.5, 62.5, 88.5)
+MAX_CALLS = 4
+_LEGIBLE = re.compile(r"wizard|coast|illus|proxy", re.IGNORECASE)
+
+
+class BandReader:
+    """Counts and keeps the OCR calls over one image."""
+
+    def __init__(self, image: NormalizedImage, engine: OcrEngine, known_sets: frozenset[str]) -> None:
+        self._image = image
+        self._engine = engine
+        self._known = known_sets
+        self.calls = 0
+
+    def rows(self, fit: CardFit) -> tuple[TextRow, ...]:
+        """Return where the rows of small print are when the card lies as ``fit`` says."""
+        return find_rows(self._image.gray, fit, BAND_MM)
+
+    def read(self, fit: CardFit, rows: Sequence[TextRow], variant: str) -> ReadPass:
+        """Read ``rows`` in one call."""
+        if not rows or self.calls >= MAX_CALLS:
+            return ReadPass(variant=variant, rows=())
+        self.calls += 1
+        packed = pack_rows(
+            self._image.gray,
+            fit,
+            rows,
+            strokes_only=variant.startswith("strokes"),
+            zoom=1.35 if variant.endswith("large") else 1.0,
+        )
+        read = self._engine.read(packed.pixels, layout=Layout.BLOCK)
+        found = []
+        for row, words in zip(rows, join_rows(read.words, packed.spans), strict=True):
+            parts = [(part, word.confidence) for word in words for part in word.text.split()]
+            if parts:
+                left, top, right, bottom = row.box_mm
+                found.append(
+                    ReadRow(
+                        words=tuple(ReadWord(text=text, confidence=belief) for text, belief in parts),
+                        left_mm=left,
+                        top_mm=top,
+                        right_mm=right,
+                        bottom_mm=bottom,
+                        glyph_mm=row.glyph_height_mm,
+                    )
+                )
+        return ReadPass(variant=variant, rows=tuple(found))
+
+    def line(self, read: ReadPass) -> LineRead:
+        """Return the collector line of one pass."""
+        return parse_rows(read.rows, self._known)
+
+
+def extract(
+    image: NormalizedImage, so_far: Mapping[str, Reading], context: ComputeContext, lexicon: Lexicon
+) -> Reading:
+    """Return the passes over the bottom band, the turn that made it legible, and what it cost."""
+    engine = ACTIVE.get()
+    reader = BandReader(image, engine, lexicon.set_codes)
+    fit = fit_card(image.gray)
+    rows = reader.rows(fit)
+    passes = [reader.read(fit, rows, "strokes")]
+    if not is_legible(passes, reader):
+        passes.append(reader.read(fit, rows, "gray"))
+    if not is_legible(passes, reader):
+        turned = fit.turned()
+        other_rows = reader.rows(turned)
+        other = [reader.read(turned, other_rows, "strokes")]
+        if is_legible(other, reader):
+            fit, rows, passes = turned, other_rows, other
+    _settle(reader, fit, rows, passes)
+    return {
+        "passes": [read.to_json() for read in passes if read.rows],
+        "rotation_deg": fit.rotation_deg,
+        "legible": is_legible(passes, reader),
+        "rows_found": len(rows),
+        "ocr_calls": reader.calls,
+        "engine": engine.name,
+    }
+
+
+def is_legible(passes: Sequence[ReadPass], reader: BandReader) -> bool:
+    """Whether any pass has something that only an upright card's bottom says."""
+    for read in passes:
+        line = reader.line(read)
+        if line.number is not None or (line.set is not None and line.set.code.known):
+            return True
+        if any(_LEGIBLE.search(row.text) for row in read.rows):
+            return True
+    return False
+
+
+def _settle(reader: BandReader, fit: CardFit, rows: Sequence[TextRow], passes: list[ReadPass]) -> None:
+    """Read again, another way, the rows that may hold the collector line, until the passes agree or calls run out."""
+    for variant in ("gray", "strokes-large", "gray-large"):
+        if reader.calls >= MAX_CALLS - 1 or any(read.variant == variant for read in passes):
+            continue
+        if is_certain([reader.line(read) for read in passes]):
+            return
+        weak = _weak_rows(rows, passes)
+        if not weak:
+            return
+        passes.append(reader.read(fit, weak, variant))
+
+
+def _weak_rows(rows: Sequence[TextRow], passes: Sequence[ReadPass]) -> list[TextRow]:
+    """Return the rows that may hold a number or a set code: those with digits, a language or little that was read."""
+    boxes = {(r.left_mm, r.top_mm) for read in passes for r in read.rows if _may_be_line(r)}
+    return [row for row in rows if (row.box_mm[0], row.box_mm[1]) in boxes]
+
+
+def _may_be_line(row: ReadRow) -> bool:
+    text = row.text
+    digits = sum(c.isdigit() for c in text)
+    return digits >= 2 or re.search(r"[A-Z0-9]{3}.{0,3}(EN|DE|FR|IT|ES|PT|JA|KO|RU)\b", text) is not None

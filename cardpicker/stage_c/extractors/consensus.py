@@ -1,0 +1,86 @@
+"""What several readings of one line agree on: a number is believed when it was read clearly, or twice the same.
+
+Readings that disagree give nothing unless one of them is in the majority: a wrong number is worse than none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cardpicker.stage_c.extractors.collector_parse import LineRead, NumberRead, SetRead
+
+CLEAR = 0.85  #: A single reading at or above it is believed where its surroundings fit.
+FAIR = 0.60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgreedLine:
+    """The line as believed, and how many readings stand behind the number."""
+
+    number: NumberRead | None
+    set: SetRead | None
+    confidence: float
+    supporters: int
+    readings: tuple[str, ...]  #: Every number that was read, as evidence of doubt.
+
+
+def is_certain(lines: Sequence[LineRead]) -> bool:
+    """Whether another reading could hardly change the line."""
+    agreed = agree(lines)
+    if agreed.number is None or agreed.confidence < CLEAR:
+        return False
+    return (agreed.set is not None and agreed.set.code.known) or agreed.supporters >= 2
+
+
+def agree(lines: Sequence[LineRead]) -> AgreedLine:
+    """Return what ``lines``, one per pass in the order they were read, agree on."""
+    numbers = [line.number for line in lines if line.number is not None]
+    set_read = _agree_set([line.set for line in lines if line.set is not None])
+    votes = Counter(number.number for number in numbers)
+    readings = tuple(number.number for number in numbers)
+    if not numbers:
+        return AgreedLine(number=None, set=set_read, confidence=0.0, supporters=0, readings=())
+    (top, count), *others = sorted(votes.items(), key=lambda item: (-item[1], item[0]))
+    best = max((n for n in numbers if n.number == top), key=lambda n: (n.confidence, n.set_size or 0))
+    if others and others[0][1] >= count:
+        return AgreedLine(number=None, set=set_read, confidence=0.0, supporters=0, readings=readings)
+    belief = _belief(best, count, bool(others), set_read)
+    return AgreedLine(
+        number=best if belief >= FAIR else None, set=set_read, confidence=belief, supporters=count, readings=readings
+    )
+
+
+def _belief(number: NumberRead, supporters: int, disputed: bool, set_read: SetRead | None) -> float:
+    """Return how far to believe ``number``, 0 to 1."""
+    framed = set_read is not None and set_read.code.known
+    belief = number.confidence - 0.1 * number.exchanged
+    if supporters >= 2:
+        belief = 1 - (1 - max(belief, 0.5)) * 0.35
+    if number.set_size is None and not framed:
+        belief -= 0.3
+    if number.set_size is not None and _value(number) > number.set_size:
+        belief -= 0.15
+    if number.layout in ("bare-padded", "plain"):
+        belief -= 0.1
+    if supporters < 2 and not framed:
+        belief -= 0.1
+    return round(max(0.0, min(0.99, belief - (0.2 if disputed else 0.0))), 3)
+
+
+def _value(number: NumberRead) -> int:
+    return int("".join(c for c in number.number if c.isdigit()) or 0)
+
+
+def _agree_set(reads: Sequence[SetRead]) -> SetRead | None:
+    """Return the set code most readings saw; known codes only against known codes, a tie of known codes is none."""
+    known = [read for read in reads if read.code.known]
+    if not known:
+        return reads[0] if len({read.code.code for read in reads}) == 1 else None
+    votes = Counter(read.code.code for read in known)
+    exact = {read.code.code for read in known if read.code.distance == 0}
+    (top, count), *others = sorted(votes.items(), key=lambda item: (-item[1], item[0] not in exact, item[0]))
+    if others and others[0][1] == count and (others[0][0] in exact) == (top in exact):
+        return None
+    return max((r for r in known if r.code.code == top), key=lambda r: (-r.code.distance, r.confidence))

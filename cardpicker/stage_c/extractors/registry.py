@@ -1,0 +1,75 @@
+"""The extractors, in the order they run, with their versions.
+
+Raise a version whenever the same image would give another reading: the manifest changes, and evidence becomes due.
+Modules are imported when they first run, so that the manifest costs neither numpy nor an OCR engine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+from cardpicker.stage_c.evidence import ComputeContext, Lexicon, Reading
+
+if TYPE_CHECKING:
+    from cardpicker.stage_c.imaging.decode import NormalizedImage
+
+_PACKAGE = "cardpicker.stage_c.extractors"
+_Extract = Callable[["NormalizedImage", Mapping[str, Reading], ComputeContext, Lexicon], Reading]
+
+
+class Extractor(Protocol):
+    """Reads one thing off an image, given what was read before it."""
+
+    @property
+    def name(self) -> str:
+        """Key of its reading."""
+
+    @property
+    def version(self) -> int:
+        """Raised whenever its readings may change."""
+
+    def extract(
+        self, image: NormalizedImage, so_far: Mapping[str, Reading], context: ComputeContext, lexicon: Lexicon
+    ) -> Reading:
+        """Return the reading; null values where nothing was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleExtractor:
+    """The extractor that is the module of the same name in this package."""
+
+    name: str
+    version: int
+
+    def extract(
+        self, image: NormalizedImage, so_far: Mapping[str, Reading], context: ComputeContext, lexicon: Lexicon
+    ) -> Reading:
+        """Run the module's ``extract``."""
+        run = cast(_Extract, import_module(f"{_PACKAGE}.{self.name}").extract)
+        return run(image, so_far, context, lexicon)
+
+
+EXTRACTORS: tuple[Extractor, ...] = (
+    ModuleExtractor("bottom_text", 1),
+    ModuleExtractor("geometry", 1),
+    ModuleExtractor("collector_line", 1),
+    ModuleExtractor("legal_line", 1),
+    ModuleExtractor("artist", 1),
+    ModuleExtractor("art_hash", 1),
+    ModuleExtractor("quality", 1),
+)
+
+
+def extractor_versions() -> dict[str, int]:
+    """Return each extractor's version by name."""
+    return {extractor.name: extractor.version for extractor in EXTRACTORS}
+
+
+def manifest() -> str:
+    """Return a short name of the set of extractor versions; equal only for equal sets."""
+    pairs = ",".join(f"{name}={version}" for name, version in sorted(extractor_versions().items()))
+    return f"c1-{hashlib.sha256(pairs.encode()).hexdigest()[:16]}"

@@ -1,0 +1,189 @@
+"""Small print in a band of a card: where its rows are, and one clean picture of them for one OCR call.
+
+A row is found by its strokes alone, so it may be light on dark or dark on light, over a frame or over art, and rows at
+the left and at the right of a card never run into each other. Nothing here reads a letter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from scipy import ndimage
+
+from cardpicker.stage_c.imaging.geometry import BoxMm, CardFit
+
+FIND_PX_PER_MM = 12
+STROKE_MM = 0.6  #: Anything thicker is no stroke of small print.
+GLYPH_HEIGHT_MM = (0.55, 2.3)
+GLYPH_WIDTH_MM = 9.0  #: Blurred letters run together; a frame line is longer still.
+ROW_GAP_MM = 2.6  #: Between a number and its rarity; the left and right blocks are farther apart.
+ROW_MIN_WIDTH_MM = 2.2
+MAX_ROWS = 9
+TEXT_HEIGHT_PX = 30  #: Height of capitals at which the models read best.
+PX_PER_MM = (16.0, 40.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextRow:
+    """A run of small print."""
+
+    box_mm: BoxMm
+    glyph_height_mm: float
+    light: bool  #: Light strokes on a darker ground.
+    contrast: float  #: Mean stroke height in grey levels.
+    glyphs: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Glyph:
+    left: int
+    top: int
+    right: int
+    bottom: int
+    energy: float
+
+
+def find_rows(gray: NDArray[np.uint8], fit: CardFit, band_mm: BoxMm) -> tuple[TextRow, ...]:
+    """Return the rows of small print in ``band_mm``, from top to bottom, then from left to right."""
+    left, top, right, bottom = fit.clip(band_mm)
+    size = (int((right - left) * FIND_PX_PER_MM), int((bottom - top) * FIND_PX_PER_MM))
+    if min(size) < 8:
+        return ()
+    band = np.asarray(fit.crop(gray, (left, top, right, bottom), size)).astype(np.int16)
+    rows = [row for light in (True, False) for row in _rows_of(band, light, left, top)]
+    chosen: list[TextRow] = []
+    for row in sorted(rows, key=lambda row: (-row.contrast * row.glyphs, row.box_mm)):
+        if not any(_overlap(row.box_mm, other.box_mm) > 0.3 for other in chosen):
+            chosen.append(row)
+    return tuple(sorted(chosen[:MAX_ROWS], key=lambda row: (row.box_mm[1], row.box_mm[0])))
+
+
+def _overlap(a: BoxMm, b: BoxMm) -> float:
+    """Return the shared area as a share of the smaller box."""
+    wide = min(a[2], b[2]) - max(a[0], b[0])
+    high = min(a[3], b[3]) - max(a[1], b[1])
+    if wide <= 0 or high <= 0:
+        return 0.0
+    return wide * high / min((a[2] - a[0]) * (a[3] - a[1]), (b[2] - b[0]) * (b[3] - b[1]))
+
+
+def stroke_image(gray: NDArray[np.int16], light: bool, px_per_mm: float) -> NDArray[np.int16]:
+    """Return how much each pixel stands out as a thin light (or dark) stroke, in grey levels."""
+    size = max(3, int(STROKE_MM * px_per_mm) | 1)
+    if light:
+        return np.asarray(gray - ndimage.grey_opening(gray, size=(size, size)), dtype=np.int16)
+    return np.asarray(ndimage.grey_closing(gray, size=(size, size)) - gray, dtype=np.int16)
+
+
+def _rows_of(band: NDArray[np.int16], light: bool, left_mm: float, top_mm: float) -> list[TextRow]:
+    strokes = stroke_image(band, light, FIND_PX_PER_MM)
+    around = ndimage.maximum_filter(strokes, size=(FIND_PX_PER_MM, 2 * FIND_PX_PER_MM))
+    labels, _ = ndimage.label((strokes > 14) & (strokes * 20 > around * 9), structure=np.ones((3, 3)))
+    glyphs: list[_Glyph] = []
+    low, high = (mm * FIND_PX_PER_MM for mm in GLYPH_HEIGHT_MM)
+    for index, place in enumerate(ndimage.find_objects(labels), start=1):
+        ys, xs = place
+        height, width = ys.stop - ys.start, xs.stop - xs.start
+        if low <= height <= high and width <= GLYPH_WIDTH_MM * FIND_PX_PER_MM and width <= 14 * height:
+            inside = labels[place] == index
+            energy = float(strokes[place][inside].mean())
+            glyphs.append(_Glyph(xs.start, ys.start, xs.stop, ys.stop, energy))
+    return [row for chain in _chains(glyphs) if (row := _row(chain, light, left_mm, top_mm)) is not None]
+
+
+def _chains(glyphs: Sequence[_Glyph]) -> list[list[_Glyph]]:
+    """Join glyphs, from left to right, to the row whose last glyph stands beside them."""
+    chains: list[list[_Glyph]] = []
+    for glyph in sorted(glyphs, key=lambda g: (g.left, g.top)):
+        best: list[_Glyph] | None = None
+        nearest = ROW_GAP_MM * FIND_PX_PER_MM
+        for chain in chains:
+            last = chain[-1]
+            shared = min(glyph.bottom, last.bottom) - max(glyph.top, last.top)
+            if shared < 0.55 * max(1, min(glyph.bottom - glyph.top, last.bottom - last.top)):
+                continue
+            gap = glyph.left - max(g.right for g in chain[-3:])
+            if gap < nearest:
+                best, nearest = chain, gap
+        if best is None:
+            chains.append([glyph])
+        else:
+            best.append(glyph)
+    return chains
+
+
+def _row(chain: Sequence[_Glyph], light: bool, left_mm: float, top_mm: float) -> TextRow | None:
+    left, right = min(g.left for g in chain), max(g.right for g in chain)
+    if len(chain) < 2 or right - left < ROW_MIN_WIDTH_MM * FIND_PX_PER_MM:
+        return None
+    height = float(np.median([g.bottom - g.top for g in chain]))
+    top = float(np.percentile([g.top for g in chain], 20))
+    bottom = float(np.percentile([g.bottom for g in chain], 80))
+    scale = 1 / FIND_PX_PER_MM
+    return TextRow(
+        box_mm=(left_mm + left * scale, top_mm + top * scale, left_mm + right * scale, top_mm + bottom * scale),
+        glyph_height_mm=height * scale,
+        light=light,
+        contrast=float(np.mean([g.energy for g in chain])),
+        glyphs=len(chain),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackedRows:
+    """Rows stacked in one picture, dark on white; ``spans`` holds each row's top and bottom pixel."""
+
+    pixels: NDArray[np.uint8]
+    spans: tuple[tuple[int, int], ...]
+    scales: tuple[float, ...]  #: Pixels per millimeter of each row.
+    lefts_mm: tuple[float, ...]
+
+
+def pack_rows(
+    gray: NDArray[np.uint8], fit: CardFit, rows: Sequence[TextRow], *, strokes_only: bool, zoom: float = 1.0
+) -> PackedRows:
+    """Stack ``rows`` in one picture for one OCR call.
+
+    Args:
+        strokes_only: show strokes alone (over art, glare and texture) instead of plain stretched grey.
+        zoom: multiplies the height at which capitals are shown.
+    """
+    strips, scales, lefts = [], [], []
+    for row in rows:
+        scale = float(np.clip(TEXT_HEIGHT_PX * zoom / row.glyph_height_mm, PX_PER_MM[0], PX_PER_MM[1] * zoom))
+        left, top, right, bottom = row.box_mm
+        box = fit.clip((left - 0.7, top - 0.45, right + 0.9, bottom + 0.45))
+        size = (max(8, int((box[2] - box[0]) * scale)), max(8, int((box[3] - box[1]) * scale)))
+        pixels = np.asarray(fit.crop(gray, box, size)).astype(np.int16)
+        strips.append(_clean(pixels, row.light, scale, strokes_only))
+        scales.append(scale)
+        lefts.append(box[0])
+    gap = TEXT_HEIGHT_PX // 2
+    width = max(strip.shape[1] for strip in strips) + 2 * gap
+    page = np.full((sum(strip.shape[0] + gap for strip in strips) + gap, width), 255, dtype=np.uint8)
+    spans, y = [], gap
+    for strip in strips:
+        page[y : y + strip.shape[0], gap : gap + strip.shape[1]] = strip
+        spans.append((y, y + strip.shape[0]))
+        y += strip.shape[0] + gap
+    return PackedRows(pixels=page, spans=tuple(spans), scales=tuple(scales), lefts_mm=tuple(lefts))
+
+
+def _clean(strip: NDArray[np.int16], light: bool, px_per_mm: float, strokes_only: bool) -> NDArray[np.uint8]:
+    if strokes_only:
+        ink = stroke_image(strip, light, px_per_mm).astype(np.float32)
+        low, high = 0.0, max(24.0, float(np.percentile(ink, 97)))
+    else:
+        ink = (strip if light else 255 - strip).astype(np.float32)
+        low, high = float(np.percentile(ink, 30)), float(np.percentile(ink, 98))
+        high = max(high, low + 24.0)
+    return np.asarray(255 - np.clip((ink - low) * (255.0 / (high - low)), 0, 255), dtype=np.uint8)
+
+
+def as_image(packed: PackedRows) -> Image.Image:
+    """Return the packed rows as a picture, to look at."""
+    return Image.fromarray(packed.pixels)
