@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageFilter
 from scipy import ndimage
 
 from cardpicker.stage_c.imaging.geometry import BoxMm, CardFit
@@ -23,6 +23,9 @@ GLYPH_WIDTH_MM = 9.0  #: Blurred letters run together; a frame line is longer st
 ROW_GAP_MM = 2.6  #: Between a number and its rarity; the left and right blocks are farther apart.
 ROW_MIN_WIDTH_MM = 2.2
 MAX_ROWS = 9
+LINE_MM = (4.5, 2.8)  #: Straight runs at least this wide or this high are frame lines, not letters.
+CLEAR_OF_NOISE = 2.2  #: Stroke height over the median of the row's box; texture alone stays below.
+FAINT = 0.4  #: Of the strongest row's contrast: below it nothing is text when something stronger is.
 TEXT_HEIGHT_PX = 30  #: Height of capitals at which the models read best.
 PX_PER_MM = (16.0, 40.0)
 
@@ -36,6 +39,8 @@ class TextRow:
     light: bool  #: Light strokes on a darker ground.
     contrast: float  #: Mean stroke height in grey levels.
     glyphs: int
+    clarity: float  #: Contrast over the median stroke height of its box.
+    score: float  #: Likelihood of being the text where rows of both polarities overlap.
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +52,33 @@ class _Glyph:
     energy: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Page:
+    """The band at the scale of finding, as one polarity sees it."""
+
+    band: NDArray[np.int16]
+    strokes: NDArray[np.int16]
+    light: bool
+    left_mm: float
+    top_mm: float
+
+
 def find_rows(gray: NDArray[np.uint8], fit: CardFit, band_mm: BoxMm) -> tuple[TextRow, ...]:
     """Return the rows of small print in ``band_mm``, from top to bottom, then from left to right."""
     left, top, right, bottom = fit.clip(band_mm)
     size = (int((right - left) * FIND_PX_PER_MM), int((bottom - top) * FIND_PX_PER_MM))
     if min(size) < 8:
         return ()
-    band = np.asarray(fit.crop(gray, (left, top, right, bottom), size)).astype(np.int16)
+    picture = fit.crop(gray, (left, top, right, bottom), size).filter(ImageFilter.GaussianBlur(0.5))
+    band = np.asarray(picture).astype(np.int16)
     rows = [row for light in (True, False) for row in _rows_of(band, light, left, top)]
     chosen: list[TextRow] = []
-    for row in sorted(rows, key=lambda row: (-row.contrast * row.glyphs, row.box_mm)):
-        if not any(_overlap(row.box_mm, other.box_mm) > 0.3 for other in chosen):
+    strongest = max((row.contrast for row in rows if row.glyphs >= 6), default=0.0)
+    for row in sorted(rows, key=lambda row: (-row.score, row.box_mm)):
+        noise = row.contrast < FAINT * strongest or (
+            row.clarity < CLEAR_OF_NOISE and row.contrast < 2 * FAINT * strongest
+        )
+        if not noise and not any(_overlap(row.box_mm, other.box_mm) > 0.3 for other in chosen):
             chosen.append(row)
     return tuple(sorted(chosen[:MAX_ROWS], key=lambda row: (row.box_mm[1], row.box_mm[0])))
 
@@ -80,9 +101,9 @@ def stroke_image(gray: NDArray[np.int16], light: bool, px_per_mm: float) -> NDAr
 
 
 def _rows_of(band: NDArray[np.int16], light: bool, left_mm: float, top_mm: float) -> list[TextRow]:
-    strokes = stroke_image(band, light, FIND_PX_PER_MM)
+    strokes = _without_lines(stroke_image(band, light, FIND_PX_PER_MM))
     around = ndimage.maximum_filter(strokes, size=(FIND_PX_PER_MM, 2 * FIND_PX_PER_MM))
-    labels, _ = ndimage.label((strokes > 14) & (strokes * 20 > around * 9), structure=np.ones((3, 3)))
+    labels, _ = ndimage.label((strokes > 14) & (strokes * 20 > around * 7), structure=np.ones((3, 3)))
     glyphs: list[_Glyph] = []
     low, high = (mm * FIND_PX_PER_MM for mm in GLYPH_HEIGHT_MM)
     for index, place in enumerate(ndimage.find_objects(labels), start=1):
@@ -92,7 +113,18 @@ def _rows_of(band: NDArray[np.int16], light: bool, left_mm: float, top_mm: float
             inside = labels[place] == index
             energy = float(strokes[place][inside].mean())
             glyphs.append(_Glyph(xs.start, ys.start, xs.stop, ys.stop, energy))
-    return [row for chain in _chains(glyphs) if (row := _row(chain, light, left_mm, top_mm)) is not None]
+    page = _Page(band=band, strokes=strokes, light=light, left_mm=left_mm, top_mm=top_mm)
+    return [row for chain in _chains(glyphs) if (row := _row(chain, page)) is not None]
+
+
+def _without_lines(strokes: NDArray[np.int16]) -> NDArray[np.int16]:
+    """Take away the straight lines of a frame, whose brightness would hide the print beside them."""
+    wide, high = (int(mm * FIND_PX_PER_MM) for mm in LINE_MM)
+    lines = np.maximum(
+        ndimage.grey_opening(strokes, size=(1, wide)),
+        ndimage.grey_opening(strokes, size=(high, 1)),
+    )
+    return np.asarray(strokes - lines, dtype=np.int16)
 
 
 def _chains(glyphs: Sequence[_Glyph]) -> list[list[_Glyph]]:
@@ -116,21 +148,36 @@ def _chains(glyphs: Sequence[_Glyph]) -> list[list[_Glyph]]:
     return chains
 
 
-def _row(chain: Sequence[_Glyph], light: bool, left_mm: float, top_mm: float) -> TextRow | None:
+def _row(chain: Sequence[_Glyph], page: _Page) -> TextRow | None:
     left, right = min(g.left for g in chain), max(g.right for g in chain)
     if len(chain) < 2 or right - left < ROW_MIN_WIDTH_MM * FIND_PX_PER_MM:
         return None
     height = float(np.median([g.bottom - g.top for g in chain]))
     top = float(np.percentile([g.top for g in chain], 20))
     bottom = float(np.percentile([g.bottom for g in chain], 80))
+    contrast = float(np.mean([g.energy for g in chain]))
+    inside = (slice(int(top), int(bottom) + 1), slice(left, right))
     scale = 1 / FIND_PX_PER_MM
     return TextRow(
-        box_mm=(left_mm + left * scale, top_mm + top * scale, left_mm + right * scale, top_mm + bottom * scale),
+        box_mm=(
+            page.left_mm + left * scale,
+            page.top_mm + top * scale,
+            page.left_mm + right * scale,
+            page.top_mm + bottom * scale,
+        ),
         glyph_height_mm=height * scale,
-        light=light,
-        contrast=float(np.mean([g.energy for g in chain])),
+        light=page.light,
+        contrast=contrast,
         glyphs=len(chain),
+        clarity=contrast / max(1.0, float(np.median(page.strokes[inside]))),
+        score=contrast * len(chain) * (1.0 if _stands_out(page.band[inside], page.light) else 0.4),
     )
+
+
+def _stands_out(pixels: NDArray[np.int16], light: bool) -> bool:
+    """Whether the pixels farthest from the ground are light (or dark): text covers less of its box than the ground."""
+    dark_end, ground, light_end = (float(v) for v in np.percentile(pixels, (4, 50, 96)))
+    return (light_end - ground >= ground - dark_end) == light
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,11 +223,11 @@ def pack_rows(
 def _clean(strip: NDArray[np.int16], light: bool, px_per_mm: float, strokes_only: bool) -> NDArray[np.uint8]:
     if strokes_only:
         ink = stroke_image(strip, light, px_per_mm).astype(np.float32)
-        low, high = 0.0, max(24.0, float(np.percentile(ink, 97)))
+        low, high = float(np.percentile(ink, 45)), float(np.percentile(ink, 97))
     else:
         ink = (strip if light else 255 - strip).astype(np.float32)
-        low, high = float(np.percentile(ink, 30)), float(np.percentile(ink, 98))
-        high = max(high, low + 24.0)
+        low, high = float(np.percentile(ink, 55)), float(np.percentile(ink, 98))
+    high = max(high, low + 24.0)
     return np.asarray(255 - np.clip((ink - low) * (255.0 / (high - low)), 0, 255), dtype=np.uint8)
 
 
