@@ -1,0 +1,31 @@
+"""An account for the admin, once."""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from cardpicker.operations.quickstart import ensure_admin
+
+OTHER_PASSWORD = 7
+
+
+class Command(BaseCommand):
+    """Make a superuser unless it exists."""
+
+    help = "Make a superuser with the password in DJANGO_SUPERUSER_PASSWORD unless it exists; exit 7 if it has another."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the account's name."""
+        parser.add_argument("--username", default="admin")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Make the account, or tell that it has another password."""
+        password = os.environ.get("DJANGO_SUPERUSER_PASSWORD")
+        if not password:
+            raise CommandError("Set DJANGO_SUPERUSER_PASSWORD to the password that a new account gets.")
+        if not ensure_admin(options["username"], password):
+            raise SystemExit(OTHER_PASSWORD)
