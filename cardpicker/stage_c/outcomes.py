@@ -48,6 +48,7 @@ class Gone:
     """This one file is missing or forbidden; it may come back."""
 
     detail: str
+    refused: bool = False  #: An answer that over several files in a row means a lockout.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +64,10 @@ class Failed:
     """A transient failure: time-out, broken connection, short body, changed bytes. Worth another try."""
 
     detail: str
+
+
+class LeaseLostError(Exception):
+    """The card is no longer this batch's to settle: raised inside the transaction that would store its result."""
 
 
 FetchOutcome = Fetched | Throttled | LockedOut | Gone | Unusable | Failed

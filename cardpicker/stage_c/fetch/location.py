@@ -1,0 +1,68 @@
+"""Where a card's image is fetched from, and what that place may be trusted with."""
+
+from __future__ import annotations
+
+import re
+import urllib.parse
+from dataclasses import dataclass
+
+from cardpicker.sources.errors import SourceError, UnsafeIdentifierError
+from cardpicker.sources.registry import kind_for
+from cardpicker.stage_c.fetch.fetcher import NO_TRUST, Trust
+from cardpicker.stage_c.fetch.limiter import GOOGLE_IMAGE
+from cardpicker.stage_c.outcomes import Failed, Unusable, UnusableKind
+from cardpicker.stage_c.settings import StageCSettings
+
+GOOGLE_DRIVE = "google_drive"
+JPEG_QUALITY = 95
+_GOOGLE_ID = re.compile(r"[A-Za-z0-9_-]{10,128}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImagePlace:
+    """A location with what fetching it needs to know."""
+
+    location: str  #: A ``file:``, ``http:`` or ``https:`` URL.
+    trust: Trust = NO_TRUST
+    destination: str = ""  #: The shared budget it draws on; empty: none.
+    is_original: bool = True  #: Whether its bytes are the listed file's own, so that the listed checksums hold.
+
+
+def image_place(
+    source_kind: str, source_location: str, identifier: str, settings: StageCSettings
+) -> ImagePlace | Unusable | Failed:
+    """Return where the image of ``identifier`` is fetched from, or why from nowhere."""
+    if source_kind == GOOGLE_DRIVE:
+        return _cdn_place(identifier, settings)
+    try:
+        location = kind_for(source_kind).image_location(source_location, identifier)
+    except UnsafeIdentifierError as error:
+        return Unusable(kind=UnusableKind.BAD_IDENTIFIER, detail=str(error)[:300])
+    except SourceError as error:
+        return Failed(detail=str(error)[:300])
+    if location.startswith("file:"):
+        return ImagePlace(location=location, trust=Trust(folder=source_location))
+    return ImagePlace(location=location, trust=Trust(private_hosts=_host_of(source_location)))
+
+
+def _cdn_place(identifier: str, settings: StageCSettings) -> ImagePlace | Unusable | Failed:
+    if not settings.image_worker_url:
+        return Failed(detail="Google Drive images come through the image CDN: set IMAGE_WORKER_URL")
+    if _GOOGLE_ID.fullmatch(identifier) is None:
+        return Unusable(kind=UnusableKind.BAD_IDENTIFIER, detail=f"not a Google Drive id: {identifier[:60]!r}")
+    dpi = round(settings.image_dpi / 10) * 10
+    base = settings.image_worker_url.rstrip("/")
+    return ImagePlace(
+        location=f"{base}/images/{GOOGLE_DRIVE}/full/{identifier}.jpg?dpi={dpi}&jpgQuality={JPEG_QUALITY}",
+        trust=Trust(private_hosts=_host_of(base)),
+        destination=GOOGLE_IMAGE,
+        is_original=False,
+    )
+
+
+def _host_of(url: str) -> frozenset[str]:
+    try:
+        host = urllib.parse.urlsplit(url).hostname
+    except ValueError:
+        host = None
+    return frozenset({host}) if host else frozenset()
