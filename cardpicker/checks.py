@@ -1,1 +1,113 @@
-"""Start-up checks."""
+"""Start-up checks: settings that would lose work, double it or wedge a host are refused before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+
+from cardpicker.stage_c.settings import usable_cores
+
+#: Seconds in which a dispatch that has reached its deadline drains, judges and closes its row.
+CLOSING_TIME_S = 30
+
+
+@register()
+def check_queue(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Refuse a ``Q_CLUSTER`` under which tasks cannot start a pool, run twice, or are never stopped."""
+    cluster: dict[str, Any] = getattr(settings, "Q_CLUSTER", {})
+    timeout, retry = cluster.get("timeout"), cluster.get("retry", 60)
+    found: list[CheckMessage] = []
+    if cluster.get("daemonize_workers", True):
+        found.append(
+            Error(
+                "django-q2's workers are daemonic, so no task can start its extraction processes.",
+                hint='Set Q_CLUSTER["daemonize_workers"] = False.',
+                id="cardpicker.E001",
+            )
+        )
+    if not timeout or retry <= timeout:
+        found.append(
+            Error(
+                f"A task may run for {timeout or 'any number of'} s and is handed out again after {retry} s.",
+                hint="Set Q_TASK_TIMEOUT_S, and Q_TASK_RETRY_S well above it.",
+                id="cardpicker.E002",
+            )
+        )
+    if cluster.get("cpu_affinity"):
+        found.append(
+            Error(
+                "cpu_affinity pins a worker and its extraction processes to one core.",
+                hint='Remove "cpu_affinity" from Q_CLUSTER.',
+                id="cardpicker.E003",
+            )
+        )
+    if cluster.get("guard_cycle", 0.5) not in (0.25, 0.5, 1):
+        found.append(
+            Error(
+                f"guard_cycle {cluster['guard_cycle']} never counts down to exactly 0, so the hard kill never fires.",
+                hint='Set Q_CLUSTER["guard_cycle"] to 0.25, 0.5 or 1.',
+                id="cardpicker.E004",
+            )
+        )
+    return found
+
+
+@register()
+def check_deadlines(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Refuse a batch deadline that django-q2's would overtake: it ends the process, not the batch."""
+    deadline, timeout = settings.STAGE_E.batch_deadline_s, float(settings.Q_CLUSTER.get("timeout") or 0)  # type: ignore[arg-type]
+    if deadline + CLOSING_TIME_S <= timeout:
+        return []
+    return [
+        Error(
+            f"A batch may run for {deadline:g} s and needs {CLOSING_TIME_S} s to close,"
+            f" but django-q2 ends its task after {timeout} s.",
+            hint="Lower STAGE_E_BATCH_DEADLINE_S or raise Q_TASK_TIMEOUT_S, and Q_TASK_RETRY_S above that.",
+            id="cardpicker.E005",
+        )
+    ]
+
+
+@register(Tags.database)
+def check_slot_connection(
+    app_configs: Sequence[Any] | None, databases: Any = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """Refuse a pooler under the dispatch slot; asked when databases are checked, as ``migrate`` and ``qcluster`` do."""
+    if not databases or "default" not in databases:
+        return []
+    from cardpicker.stage_e.concurrency import SlotConnectionError, TransactionPoolerError, probe
+    from cardpicker.stage_e.dispatch import slot_settings
+
+    try:
+        probe(slot_settings(settings.STAGE_E))
+    except TransactionPoolerError as error:
+        return [Error(str(error), id="cardpicker.E006")]
+    except SlotConnectionError as error:
+        return [Error(str(error), hint="Set STAGE_E_LOCK_DSN to an address that answers.", id="cardpicker.E007")]
+    return []
+
+
+@register()
+def check_host(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Warn of ceilings that do not fit this host."""
+    found: list[CheckMessage] = []
+    if settings.STAGE_E.host_load_ceiling > usable_cores():
+        found.append(
+            Warning(
+                f"The load ceiling {settings.STAGE_E.host_load_ceiling:g} is above this host's {usable_cores()} usable cores.",
+                hint="Set STAGE_E_HOST_LOAD_CEILING to at most the number of cores, unless the host is shared.",
+                id="cardpicker.W001",
+            )
+        )
+    if settings.STAGE_E.max_concurrent_dispatches < 1:
+        found.append(
+            Warning(
+                f"STAGE_E_MAX_CONCURRENT_DISPATCHES={settings.STAGE_E.max_concurrent_dispatches} is raised to 1.",
+                hint="To stop dispatch, set STAGE_E_STREAMING_ENABLED=0 or pause it.",
+                id="cardpicker.W002",
+            )
+        )
+    return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from django.core.exceptions import ImproperlyConfigured
@@ -45,13 +45,13 @@ class Setting:
 
 def setting(
     variable: str,
-    default: T | Callable[[], T],
+    default: Any,
     help: str,
     *,
     low: float | None = None,
     high: float | None = None,
     choices: tuple[str, ...] = (),
-) -> T:
+) -> Any:
     """Declare a dataclass field that ``load`` fills from the environment variable ``variable``.
 
     Args:

@@ -60,7 +60,7 @@ DEBUG = SITE.debug
 ALLOWED_HOSTS = [host.strip() for host in SITE.allowed_hosts.split(",") if host.strip()]
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "cardpicker.operations.apps.OperationsAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -57,6 +57,7 @@ class CanonicalExpansion(models.Model):
     released_at = models.DateField(null=True, blank=True)
 
     class Meta:
+        verbose_name = "expansion"
         ordering = ["code"]
 
     def __str__(self) -> str:
@@ -69,6 +70,7 @@ class CanonicalArtist(models.Model):
     name = models.CharField(max_length=200, unique=True)
 
     class Meta:
+        verbose_name = "artist"
         ordering = ["name"]
 
     def __str__(self) -> str:
@@ -106,6 +108,7 @@ class CanonicalCard(models.Model):
     )
 
     class Meta:
+        verbose_name = "printing"
         ordering = ["expansion__code", "collector_number", "language"]
         indexes = [
             GinIndex(fields=["name_keys"], name="printing_name_keys"),
@@ -138,8 +141,9 @@ class Card(models.Model):
     extension = models.CharField(max_length=10, blank=True)
     size = models.PositiveBigIntegerField(default=0, help_text="Bytes.")
     dpi = models.PositiveIntegerField(null=True, blank=True)
-    md5_checksum = models.CharField(max_length=32, null=True, blank=True)
-    sha256_checksum = models.CharField(max_length=64, null=True, blank=True)
+    # Null is "the source does not say", which an index leaves out.
+    md5_checksum = models.CharField(max_length=32, null=True, blank=True)  # noqa: DJ001
+    sha256_checksum = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001
     image_version = models.CharField(
         max_length=100, help_text="Changes exactly when the image does: a checksum where there is one."
     )

@@ -178,6 +178,7 @@ class EnvelopeTrip(models.Model):
     objects = AppendOnlyQuerySet.as_manager()
 
     class Meta:
+        verbose_name = "trip"
         ordering = ["-opened_at"]
         constraints = [
             models.UniqueConstraint(
@@ -210,6 +211,8 @@ class StageEThrottleCounter(models.Model):
     last_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        verbose_name = "throttle counter"
+        verbose_name_plural = "throttle counter"
         constraints = [models.CheckConstraint(condition=Q(id=1), name="throttle_counter_one_row")]
 
     def __str__(self) -> str:
@@ -218,8 +221,8 @@ class StageEThrottleCounter(models.Model):
     @classmethod
     def increment(cls) -> None:
         """Count one throttled dispatch."""
-        cls.objects.bulk_create([cls(id=1, count=0)], ignore_conflicts=True)
-        cls.objects.filter(id=1).update(count=F("count") + 1, last_at=Now())
+        cls._default_manager.get_or_create(id=1)
+        cls._default_manager.filter(id=1).update(count=F("count") + 1, last_at=Now())
 
 
 class FetchClass(models.TextChoices):

@@ -40,6 +40,7 @@ class CardPrintingTag(models.Model):
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
+        verbose_name = "vote"
         constraints = [
             models.UniqueConstraint(fields=["card", "anonymous_id"], name="vote_one_per_card_and_voter"),
             models.CheckConstraint(

@@ -1,0 +1,160 @@
+"""A permit to dispatch: one of a few session advisory locks, held on a PostgreSQL connection of its own.
+
+Imports nothing of this project and no Django. The connection is nobody else's, so nothing that an application does with
+its own connections can free the slot; and the server frees it when the process ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg2
+from psycopg2 import extensions
+
+logger = logging.getLogger(__name__)
+
+
+class TransactionPoolerError(RuntimeError):
+    """The slot's connection goes through a pooler, which would take and release a session lock on different sessions."""
+
+
+class SlotConnectionError(RuntimeError):
+    """The slot's connection could not be opened; without it nothing may run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotSettings:
+    """Where the slots are and how many there are."""
+
+    connect: Mapping[str, Any]  #: Parameters of ``psycopg2.connect``, keepalives included.
+    slots: int  #: At least 1.
+    scope: str  #: Slots are counted within it: the host's name.
+    application_name: str = "cardpicker-slot"  #: As the holder is seen in ``pg_stat_activity``.
+
+    @property
+    def namespace(self) -> int:
+        """The first of the lock's two integers, signed 32-bit, the same for every process of ``scope``."""
+        digest = hashlib.sha256(f"stage-e-slot:{self.scope}".encode()).digest()
+        return int.from_bytes(digest[:4], "big", signed=True)
+
+
+class HeldSlot(int):
+    """The index of a held slot, which can be asked whether it is held still. Slot 0 is falsy: compare with None."""
+
+    _connection: extensions.connection
+    _namespace: int
+
+    @classmethod
+    def on(cls, connection: extensions.connection, namespace: int, index: int) -> HeldSlot:
+        """Return slot ``index`` as held by ``connection``."""
+        slot = cls(index)
+        slot._connection = connection
+        slot._namespace = namespace
+        return slot
+
+    def still_held(self) -> bool:
+        """Ask the server, with a real statement, whether this session holds the slot."""
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
+                    " AND classid::bigint = %s AND objid::bigint = %s AND objsubid = 2 AND granted)",
+                    (self._namespace % 2**32, int(self)),
+                )
+                row = cursor.fetchone()
+        except psycopg2.Error as error:
+            logger.warning("slot %d is lost: %s", int(self), str(error).strip())
+            return False
+        return bool(row and row[0])
+
+
+@contextlib.contextmanager
+def try_acquire_dispatch_slot(settings: SlotSettings) -> Iterator[HeldSlot | None]:
+    """Yield a slot that is held until the block ends, or None when all are taken. Never waits.
+
+    Raises:
+        SlotConnectionError: the server cannot be reached.
+        TransactionPoolerError: the connection goes through a pooler.
+    """
+    connection = _connect(settings)
+    try:
+        slot = _take(connection, settings)
+        if slot is None:
+            yield None
+            return
+        try:
+            yield slot
+        finally:
+            _release(connection, settings.namespace, slot)
+    finally:
+        with contextlib.suppress(psycopg2.Error):
+            connection.close()
+
+
+def probe(settings: SlotSettings) -> None:
+    """Open the slot's connection once, to learn at start-up what a dispatch would learn later.
+
+    Raises:
+        SlotConnectionError: the server cannot be reached.
+        TransactionPoolerError: the connection goes through a pooler.
+    """
+    with contextlib.closing(_connect(settings)) as connection:
+        refuse_pooler(connection)
+
+
+def refuse_pooler(connection: extensions.connection) -> None:
+    """Check that ``connection`` reaches its own server process.
+
+    Raises:
+        TransactionPoolerError: the process that greeted us is not the one that answers.
+    """
+    with connection.cursor() as cursor:
+        for _ in range(2):
+            cursor.execute("SELECT pg_backend_pid()")
+            row = cursor.fetchone()
+            if row is None or row[0] != connection.info.backend_pid:
+                raise TransactionPoolerError(
+                    "the dispatch slot's connection goes through a connection pooler, where a session lock cannot be"
+                    " held: set STAGE_E_LOCK_DSN to the server's own address"
+                )
+
+
+def _connect(settings: SlotSettings) -> extensions.connection:
+    try:
+        connection: extensions.connection = psycopg2.connect(
+            **{**settings.connect, "application_name": settings.application_name}
+        )
+    except psycopg2.OperationalError as error:
+        raise SlotConnectionError(f"the dispatch slot's connection cannot be opened: {str(error).strip()}") from error
+    # A transaction left open would make the session idle in transaction, and a time-out would free the slot.
+    connection.autocommit = True
+    return connection
+
+
+def _take(connection: extensions.connection, settings: SlotSettings) -> HeldSlot | None:
+    refuse_pooler(connection)
+    with connection.cursor() as cursor:
+        # One statement a slot: in a scan of all of them, the server may take every lock that it looks at.
+        for index in range(settings.slots):
+            cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", (settings.namespace, index))
+            row = cursor.fetchone()
+            if row is not None and row[0]:
+                return HeldSlot.on(connection, settings.namespace, index)
+    return None
+
+
+def _release(connection: extensions.connection, namespace: int, slot: HeldSlot) -> None:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", (namespace, int(slot)))
+            row = cursor.fetchone()
+    except psycopg2.Error as error:
+        logger.warning("slot %d could not be released, closing its session: %s", int(slot), str(error).strip())
+        return
+    if row is None or not row[0]:
+        logger.warning("slot %d was not held by its own connection when it was released", int(slot))

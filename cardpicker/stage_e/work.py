@@ -1,0 +1,241 @@
+"""Work and its leases: which cards are due, who has claimed them, and how each attempt ended.
+
+Every function is one statement whose row count decides; ``owner`` is the batch that claimed. A card is due, leased,
+done or quarantined, and the four add up.
+"""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, assert_never
+
+from django.db import connection
+from django.db.models import Case, Count, F, Q, QuerySet, Value, When
+from django.db.models.functions import Coalesce, Now
+from django.utils import timezone
+
+from cardpicker.models import CardWork
+from cardpicker.stage_c.outcomes import (
+    AlreadyCurrent,
+    CardGone,
+    CardOutcome,
+    Crashed,
+    Deferred,
+    Failed,
+    Gone,
+    LockedOut,
+    Stored,
+    Throttled,
+    Transferred,
+    Unusable,
+)
+
+FIRST_RETRY_S = 30.0
+LAST_RETRY_S = 3600.0
+THROTTLED_RETRY_S = 30.0
+SIBLINGS_PER_BATCH = 200
+
+_CLAIM = """
+WITH seeded AS MATERIALIZED (
+    SELECT card_id FROM cardpicker_cardwork
+    WHERE card_id = ANY(%(seeds)s) AND due_at <= now() AND lease_owner IS NULL AND quarantined_at IS NULL
+    ORDER BY card_id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+), oldest AS MATERIALIZED (
+    SELECT card_id FROM cardpicker_cardwork
+    WHERE due_at <= now() AND lease_owner IS NULL AND quarantined_at IS NULL AND card_id <> ALL(%(seeds)s)
+    ORDER BY due_at, card_id LIMIT %(limit)s - (SELECT count(*) FROM seeded) FOR UPDATE SKIP LOCKED
+), picked AS (
+    SELECT card_id FROM seeded UNION ALL SELECT card_id FROM oldest
+)
+UPDATE cardpicker_cardwork AS work
+SET due_at = NULL, lease_owner = %(owner)s, leased_until = now() + %(lease_s)s * interval '1 second',
+    attempts = attempts + 1
+FROM picked WHERE work.card_id = picked.card_id
+RETURNING work.card_id
+"""
+
+_CLAIM_SIBLINGS = """
+WITH picked AS MATERIALIZED (
+    SELECT work.card_id
+    FROM cardpicker_card AS mine
+    JOIN cardpicker_card AS twin ON twin.sha256_checksum = mine.sha256_checksum AND twin.id <> mine.id
+    JOIN cardpicker_cardwork AS work ON work.card_id = twin.id
+    WHERE mine.id = ANY(%(cards)s) AND mine.sha256_checksum IS NOT NULL
+      AND work.due_at <= now() AND work.lease_owner IS NULL AND work.quarantined_at IS NULL
+    ORDER BY work.card_id LIMIT %(limit)s FOR UPDATE OF work SKIP LOCKED
+)
+UPDATE cardpicker_cardwork AS work
+SET due_at = NULL, lease_owner = %(owner)s, leased_until = now() + %(lease_s)s * interval '1 second',
+    attempts = attempts + 1
+FROM picked WHERE work.card_id = picked.card_id
+RETURNING work.card_id
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """Who claims, for how long at a time, and how often a card may be tried."""
+
+    owner: uuid.UUID
+    lease_s: float
+    max_attempts: int
+
+
+def claim(lease: Lease, *, limit: int, seeds: Collection[int] = ()) -> list[int]:
+    """Claim up to ``limit`` due cards, the ``seeds`` among them first, then the oldest; count the attempt.
+
+    Byte-identical due siblings of the claimed cards come along, so that one image is read once.
+    """
+    cards = _claim(_CLAIM, lease, limit=limit, seeds=sorted(seeds))
+    if cards:
+        cards += _claim(_CLAIM_SIBLINGS, lease, limit=SIBLINGS_PER_BATCH, cards=cards)
+    return cards
+
+
+def _claim(sql: str, lease: Lease, **parameters: int | list[int]) -> list[int]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, {"owner": lease.owner, "lease_s": lease.lease_s, **parameters})
+        return sorted(row[0] for row in cursor.fetchall())
+
+
+def extend(lease: Lease) -> int:
+    """Lengthen every lease of the batch; return how many it still has."""
+    until = Now() + timedelta(seconds=lease.lease_s)
+    return CardWork.objects.filter(lease_owner=lease.owner).update(leased_until=until)
+
+
+def settle(lease: Lease, card_id: int, outcome: CardOutcome) -> bool:
+    """Write how an attempt ended; False when the batch has lost its claim on the card, and nothing was written.
+
+    Stored, transferred and current evidence keep the lease: the card is done only when it has been judged.
+    """
+    mine = CardWork.objects.filter(card_id=card_id, lease_owner=lease.owner)
+    name, detail = outcome_name(outcome), getattr(outcome, "detail", "")[:500].replace("\0", "")
+    match outcome:
+        case Stored() | Transferred() | AlreadyCurrent():
+            return bool(mine.update(last_outcome=name, last_detail=""))
+        case Throttled(retry_after_s=wait_s):
+            return bool(_give_back(mine, name, detail, wait_s if wait_s is not None else THROTTLED_RETRY_S))
+        case LockedOut() | Deferred():
+            return bool(_give_back(mine, name, detail, 0.0))
+        case CardGone():
+            return bool(mine.update(**_ended(name, detail), attempts=0))
+        case Unusable(kind=kind):
+            return bool(_quarantine(mine, f"unusable: {kind.value}", detail))
+        case Gone() | Failed() | Crashed():
+            return _retry_or_quarantine(mine, name, detail, lease.max_attempts)
+        case _:
+            assert_never(outcome)
+
+
+def close_done(lease: Lease, card_ids: Collection[int]) -> int:
+    """End the leases of judged cards; one that became due again meanwhile stays due."""
+    mine = CardWork.objects.filter(lease_owner=lease.owner, card_id__in=card_ids)
+    return mine.update(lease_owner=None, leased_until=None, attempts=0, settled_at=Now())
+
+
+def release(owner: uuid.UUID, reason: str) -> int:
+    """Give back every card that the batch still holds, due at once and with its attempt."""
+    return _give_back(CardWork.objects.filter(lease_owner=owner), "deferred", reason[:500], 0.0)
+
+
+def expire(max_attempts: int, *, owners: Collection[uuid.UUID] = ()) -> int:
+    """End the leases that have run out and those of ``owners``, which are known to be dead.
+
+    The attempt stays counted: a card that kills its worker is quarantined after ``max_attempts``.
+    """
+    over = CardWork.objects.filter(lease_owner__isnull=False).filter(
+        Q(leased_until__lt=Now()) | Q(lease_owner__in=list(owners))
+    )
+    exhausted = Q(attempts__gte=max_attempts)
+    return over.update(
+        lease_owner=None,
+        leased_until=None,
+        settled_at=Now(),
+        last_outcome="interrupted",
+        last_detail="the worker died or lost its lease",
+        due_at=Case(When(exhausted, then=Value(None)), default=Coalesce(F("due_at"), Now())),
+        quarantined_at=Case(When(exhausted, then=Now()), default=Value(None)),
+    )
+
+
+def mark_due(card_ids: Collection[int], reason: str) -> int:
+    """Make cards due now, unless they are due already, quarantined, or no longer listed by their source."""
+    idle = CardWork.objects.filter(
+        card_id__in=card_ids, due_at__isnull=True, quarantined_at__isnull=True, card__removed_at__isnull=True
+    )
+    return CardWork.objects.filter(pk__in=idle.order_by("pk").values("pk")).update(due_at=Now(), reason=reason[:50])
+
+
+def requeue(card_ids: Collection[int], reason: str = "asked-for") -> int:
+    """Make cards due now with a fresh count of attempts, quarantined ones included."""
+    listed = CardWork.objects.filter(card_id__in=card_ids, card__removed_at__isnull=True)
+    return listed.update(due_at=Coalesce(F("due_at"), Now()), quarantined_at=None, attempts=0, reason=reason[:50])
+
+
+def is_due() -> bool:
+    """Whether any card could be claimed now."""
+    return CardWork.objects.filter(due_at__lte=Now(), lease_owner__isnull=True, quarantined_at__isnull=True).exists()
+
+
+def count_by_state() -> Mapping[str, int]:
+    """Return how many cards are due, leased, done and quarantined; the four add up to all."""
+    counts = CardWork.objects.aggregate(
+        quarantined=Count("pk", filter=Q(quarantined_at__isnull=False)),
+        leased=Count("pk", filter=Q(lease_owner__isnull=False)),
+        due=Count("pk", filter=Q(due_at__isnull=False, lease_owner__isnull=True, quarantined_at__isnull=True)),
+        total=Count("pk"),
+    )
+    total = counts.pop("total")
+    return {**counts, "done": total - sum(counts.values())}
+
+
+def outcome_name(outcome: CardOutcome) -> str:
+    """Return an outcome's name as operators read it, such as ``card-gone``."""
+    letters = type(outcome).__name__
+    return "".join(f"-{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(letters))
+
+
+def retry_delay_s(attempts: int) -> float:
+    """Return the wait before the next attempt: doubled each time, capped, with a fifth of jitter either way."""
+    delay: float = min(LAST_RETRY_S, FIRST_RETRY_S * 2 ** max(0, attempts - 1))
+    return delay * random.uniform(0.8, 1.2)
+
+
+def _ended(name: str, detail: str) -> dict[str, Any]:
+    return {
+        "lease_owner": None,
+        "leased_until": None,
+        "settled_at": Now(),
+        "last_outcome": name[:40],
+        "last_detail": detail,
+    }
+
+
+def _after(wait_s: float) -> Coalesce:
+    """Return when a card is due after a wait, unless something made it due during its lease."""
+    return Coalesce(F("due_at"), Value(timezone.now() + timedelta(seconds=wait_s)))
+
+
+def _give_back(mine: QuerySet[CardWork], name: str, detail: str, wait_s: float) -> int:
+    taken_back = Case(When(attempts__gt=0, then=F("attempts") - 1), default=Value(0))
+    return mine.update(**_ended(name, detail), attempts=taken_back, due_at=_after(wait_s))
+
+
+def _quarantine(mine: QuerySet[CardWork], name: str, detail: str) -> int:
+    """Quarantine a card, unless something made it due again during its lease."""
+    fresh = Q(due_at__isnull=True)
+    return mine.update(**_ended(name, detail), quarantined_at=Case(When(fresh, then=Now()), default=Value(None)))
+
+
+def _retry_or_quarantine(mine: QuerySet[CardWork], name: str, detail: str, max_attempts: int) -> bool:
+    attempts = mine.values_list("attempts", flat=True).first()
+    if attempts is None:
+        return False
+    if attempts >= max_attempts:
+        return bool(_quarantine(mine, name, detail))
+    return bool(mine.update(**_ended(name, detail), due_at=_after(retry_delay_s(attempts))))
