@@ -1,0 +1,189 @@
+"""The printings that a card may show: by its name, and by the line printed on it.
+
+Each is one query a batch. What a printing has printed on it is not always what the catalogue calls it: tokens drop the
+``t`` of their set, promos the ``p``, reprints in The List keep the original's whole line.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+from django.db.models import QuerySet
+
+from cardpicker.models import CanonicalCard, CanonicalExpansion
+from cardpicker.stage_d.matching import normalize_number
+
+Line = tuple[str, str]  #: Set code and collector number as printed, both normalized.
+
+#: Objects that share a card's name and are something else: named by their own set code, or not at all.
+APART_LAYOUTS = frozenset({"art_series", "emblem"})
+
+#: Sets of reprints that bear the original's line; their numbers here name it, as in ``XLN-117``.
+LIST_SETS = ("plst", "ulst")
+
+_LIST_NUMBER = re.compile(r"^([a-z0-9]{3,5})-(.+)$")
+# A join keeps the lookup exact: two IN lists would fetch every set's every number.
+_OWNERS_SQL = """
+    SELECT printing.id
+    FROM unnest(%s::text[], %s::text[]) AS wanted(code, number)
+    JOIN cardpicker_canonicalexpansion AS expansion ON expansion.code = wanted.code
+    JOIN cardpicker_canonicalcard AS printing
+      ON printing.expansion_id = expansion.id AND printing.collector_number = wanted.number
+"""
+_FIELDS = (
+    "id",
+    "name_keys",
+    "expansion__code",
+    "collector_number",
+    "language",
+    "artist__name",
+    "released_at",
+    "border_color",
+    "layout",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A printing as the calculators see it."""
+
+    id: int
+    name_keys: tuple[str, ...] = ()
+    set_code: str
+    number: str
+    language: str = "en"
+    artist: str | None = None
+    released_at: datetime.date | None = None
+    border_color: str | None = None
+    layout: str = ""
+    lines: tuple[Line, ...]  #: The lines that may be printed on it, likeliest first.
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether it is an emblem or an art card."""
+        return self.layout in APART_LAYOUTS
+
+    @property
+    def dated(self) -> datetime.date | None:
+        """The release that its copyright line can be held against; List reprints bear the original's line."""
+        return None if self.set_code in LIST_SETS else self.released_at
+
+    @property
+    def printed_sets(self) -> frozenset[str]:
+        """The set codes that may be printed on it."""
+        return frozenset(code for code, _ in self.lines)
+
+    @property
+    def printed_numbers(self) -> frozenset[str]:
+        """The numbers that may be printed on it."""
+        return frozenset(number for _, number in self.lines)
+
+
+def printed_lines(set_code: str, number: str, layout: str = "") -> tuple[Line, ...]:
+    """Return the (set code, number) lines that a printing may bear.
+
+    Args:
+        set_code: the catalogue's code, lower case.
+        number: the catalogue's number, normalized.
+        layout: the catalogue's layout; empty where unknown.
+    """
+    own = (set_code, number)
+    if layout in APART_LAYOUTS:
+        return (own,)
+    listed = _LIST_NUMBER.match(number)
+    if set_code in LIST_SETS and listed:
+        return ((listed[1], normalize_number(listed[2])), own)
+    lines = [own]
+    if set_code == "ugin":
+        lines.insert(0, ("frf", number))
+    elif len(set_code) > 3 and set_code[0] in "pt":
+        lines.insert(0, (set_code[1:], number))
+    if layout == "meld" and number.endswith("b"):
+        # The melded back is numbered with a letter in the catalogue; cards have been seen with and without it.
+        lines.append((lines[0][0], number[:-1]))
+    return tuple(lines)
+
+
+def load_candidates(name_keys: Collection[str]) -> dict[str, tuple[Candidate, ...]]:
+    """Return the printings of each name key that has any, in the order of their ids."""
+    if not name_keys:
+        return {}
+    wanted = set(name_keys)
+    found: defaultdict[str, list[Candidate]] = defaultdict(list)
+    for candidate in _read(CanonicalCard.objects.filter(name_keys__overlap=sorted(wanted))):
+        for key in candidate.name_keys:
+            if key in wanted:
+                found[key].append(candidate)
+    return {key: tuple(candidates) for key, candidates in found.items()}
+
+
+def load_line_owners(lines: Collection[Line]) -> dict[Line, tuple[Candidate, ...]]:
+    """Return, whatever their names, the printings that may bear each of ``lines``."""
+    if not lines:
+        return {}
+    wanted = set(lines)
+    spelled = sorted({spelling for line in wanted for spelling in _spellings(line)})
+    with connection.cursor() as cursor:
+        cursor.execute(_OWNERS_SQL, [[code for code, _ in spelled], [number for _, number in spelled]])
+        ids = [pk for (pk,) in cursor.fetchall()]
+    found: defaultdict[Line, list[Candidate]] = defaultdict(list)
+    for candidate in _read(CanonicalCard.objects.filter(pk__in=ids)):
+        for line in candidate.lines:
+            if line in wanted:
+                found[line].append(candidate)
+    return {line: tuple(owners) for line, owners in found.items()}
+
+
+def load_known_sets(codes: Collection[str]) -> frozenset[str]:
+    """Return those of ``codes`` that the catalogue has, as they are printed or as token and promo sets."""
+    if not codes:
+        return frozenset()
+    spelled = {prefix + code for code in codes for prefix in ("", "t", "p")}
+    known = set(CanonicalExpansion.objects.filter(code__in=sorted(spelled)).values_list("code", flat=True))
+    return frozenset(code for code in codes if known & {code, f"t{code}", f"p{code}"})
+
+
+def candidates_of(name_keys: Iterable[str], by_key: Mapping[str, tuple[Candidate, ...]]) -> tuple[Candidate, ...]:
+    """Return a card's candidates: those of its whole name, or those of its faces when the whole name has none."""
+    keys = list(name_keys)
+    if keys and (whole := by_key.get(keys[0])):
+        return whole
+    faces = {candidate.id: candidate for key in keys[1:] for candidate in by_key.get(key, ())}
+    return tuple(faces[pk] for pk in sorted(faces))
+
+
+def _spellings(line: Line) -> Iterable[Line]:
+    """Yield the catalogue's spellings of a printed line; `printed_lines` then says which of them are meant."""
+    code, number = line
+    numbers = {number, number.upper(), f"{number}b"}
+    yield from ((prefix + code, spelled) for prefix in ("", "t", "p") for spelled in numbers)
+    yield from ((listed, f"{code.upper()}-{spelled}") for listed in LIST_SETS for spelled in numbers)
+    if code == "frf":
+        yield "ugin", number
+
+
+def _read(rows: QuerySet[CanonicalCard]) -> list[Candidate]:
+    return [_candidate(row) for row in rows.order_by("pk").values_list(*_FIELDS)]
+
+
+def _candidate(row: tuple[Any, ...]) -> Candidate:
+    pk, keys, set_code, raw_number, language, artist, released_at, border_color, layout = row
+    number = normalize_number(raw_number)
+    return Candidate(
+        id=pk,
+        name_keys=tuple(keys),
+        set_code=set_code,
+        number=number,
+        language=language,
+        artist=artist,
+        released_at=released_at,
+        border_color=border_color or None,
+        layout=layout,
+        lines=printed_lines(set_code, number, layout),
+    )

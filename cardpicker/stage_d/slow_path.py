@@ -1,0 +1,117 @@
+"""Slow path: what no calculator could vote on becomes a question to a person, with the printings still possible.
+
+A machine's vote that awaits people is no question here: the card has its answer to confirm. An item goes when it no
+longer applies, whoever made it so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from cardpicker.models import ReviewItem, ReviewReason
+from cardpicker.stage_d.locking import lock_cards, retrying_deadlocks
+from cardpicker.stage_d.subjects import Subject
+from cardpicker.stage_d.verdicts import Abstained, CalculatorReport, Routed, SkipReason, Verdict, Vote
+
+#: A person chooses among a few; of a basic land's hundreds the best are enough.
+MAX_SURVIVORS: Final = 60
+
+REVIEW_REASONS: Final[Mapping[SkipReason, ReviewReason]] = {
+    SkipReason.UNKNOWN_NAME: ReviewReason.UNKNOWN_NAME,
+    SkipReason.NO_TEXT: ReviewReason.NO_TEXT,
+    SkipReason.LOW_CONFIDENCE: ReviewReason.NO_TEXT,
+    SkipReason.TOO_LITTLE: ReviewReason.NO_TEXT,
+    SkipReason.AMBIGUOUS: ReviewReason.AMBIGUOUS,
+    SkipReason.SAME_LINE: ReviewReason.AMBIGUOUS,
+    SkipReason.UNKNOWN_SET_CODE: ReviewReason.UNKNOWN_SET,
+    SkipReason.NUMBER_FITS_NONE: ReviewReason.CONTRADICTION,
+    SkipReason.LINE_OF_ANOTHER_CARD: ReviewReason.CONTRADICTION,
+    SkipReason.TRUNCATED: ReviewReason.CONTRADICTION,
+    SkipReason.YEAR_CONTRADICTS: ReviewReason.CONTRADICTION,
+    SkipReason.ARTIST_CONTRADICTS: ReviewReason.CONTRADICTION,
+    SkipReason.NONE_FITS: ReviewReason.CONTRADICTION,
+    SkipReason.SETTLED_EARLIER: ReviewReason.UNCONFIRMED,
+}
+
+
+def judge_slow_path(subject: Subject, earlier: Sequence[Verdict] = ()) -> Verdict:
+    """Return the question to ask, or an abstention where a calculator voted.
+
+    Args:
+        earlier: the verdicts of the calculators before this one, in their order; the first one's reason is asked.
+    """
+    if any(isinstance(verdict, Vote) for verdict in earlier):
+        return Abstained(reason=SkipReason.SETTLED_EARLIER)
+    abstained = [verdict for verdict in earlier if isinstance(verdict, Abstained)]
+    reason = abstained[0].reason if abstained else SkipReason.NO_TEXT
+    return Routed(
+        reason=REVIEW_REASONS[reason],
+        detail=_detail(subject, [verdict.reason for verdict in abstained]),
+        survivors=_survivors(subject, abstained),
+    )
+
+
+def store_review_items(verdicts: Mapping[int, Verdict], run_id: str) -> CalculatorReport:
+    """Make the cards' review items equal to their verdicts: written where changed, deleted where nothing is asked."""
+    return retrying_deadlocks(lambda: _store_review_items(verdicts, run_id))
+
+
+def _store_review_items(verdicts: Mapping[int, Verdict], run_id: str) -> CalculatorReport:
+    routed = {card_id: verdict for card_id, verdict in verdicts.items() if isinstance(verdict, Routed)}
+    with transaction.atomic():
+        lock_cards(verdicts)
+        items = {item.card_id: item for item in ReviewItem.objects.filter(card_id__in=verdicts)}
+        changed = [
+            _item(card_id, verdict, run_id)
+            for card_id, verdict in sorted(routed.items())
+            if card_id not in items or not _asks_the_same(items[card_id], verdict)
+        ]
+        ReviewItem.objects.bulk_create(
+            changed,
+            update_conflicts=True,
+            unique_fields=["card"],
+            update_fields=["reason", "detail", "survivors", "run_id", "updated_at"],
+        )
+        ReviewItem.objects.filter(card_id__in=verdicts.keys() - routed.keys()).delete()
+    return CalculatorReport(routed=len(routed))
+
+
+def _item(card_id: int, verdict: Routed, run_id: str) -> ReviewItem:
+    return ReviewItem(
+        card_id=card_id,
+        reason=verdict.reason,
+        detail=verdict.detail,
+        survivors=list(verdict.survivors),
+        run_id=run_id,
+        updated_at=timezone.now(),
+    )
+
+
+def _asks_the_same(item: ReviewItem, verdict: Routed) -> bool:
+    return (item.reason, item.detail, tuple(item.survivors)) == (verdict.reason, verdict.detail, verdict.survivors)
+
+
+def _detail(subject: Subject, reasons: Sequence[SkipReason]) -> str:
+    readings = subject.readings
+    read = {
+        "set": readings.set_code,
+        "number": readings.number,
+        "artist": readings.any_artist,
+        "year": readings.copyright_year,
+    }
+    parts = [f"{name} {value}" for name, value in read.items() if value is not None]
+    why = ", ".join(dict.fromkeys(reason.value for reason in reasons))
+    return f"{why}; read: {', '.join(parts) or 'nothing'}"[:500]
+
+
+def _survivors(subject: Subject, abstained: Sequence[Abstained]) -> tuple[int, ...]:
+    """Return whom the calculators left, best first; printings of one line are all that is asked where they are known."""
+    for verdict in abstained:
+        if verdict.reason is SkipReason.SAME_LINE and verdict.survivors:
+            return verdict.survivors[:MAX_SURVIVORS]
+    left = dict.fromkeys(pk for verdict in abstained for pk in verdict.survivors)
+    return tuple(left or (candidate.id for candidate in subject.candidates))[:MAX_SURVIVORS]

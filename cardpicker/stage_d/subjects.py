@@ -1,0 +1,107 @@
+"""The cards of a batch with everything the calculators may look at, loaded in a fixed number of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F, Q
+
+from cardpicker.catalogue.name_key import name_keys
+from cardpicker.models import CardType, ImageEvidence, PrintingTagStatus
+from cardpicker.stage_d.candidates import (
+    Candidate,
+    Line,
+    candidates_of,
+    load_candidates,
+    load_known_sets,
+    load_line_owners,
+)
+from cardpicker.stage_d.readings import Readings, parse_readings
+
+#: Below this resolution the printed line is not believed.
+MIN_DPI = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """One card under judgement."""
+
+    card_id: int
+    readings: Readings
+    candidates: tuple[Candidate, ...] = ()  #: Printings with the card's name.
+    line_owners: tuple[Candidate, ...] = ()  #: Printings of any name that may bear the line read.
+    set_code_known: bool = False
+
+    @property
+    def line(self) -> Line | None:
+        """The printed line, when both of its halves were read."""
+        if self.readings.set_code is None or self.readings.number is None:
+            return None
+        return self.readings.set_code, self.readings.number
+
+
+def eligible_evidence() -> Any:
+    """Return the evidence rows of the cards that calculators may judge.
+
+    A card is eligible while it is unresolved, listed, of type CARD, at least 200 dpi or of unknown resolution, and its
+    evidence was read off the image it has now. Which extractors read it does not matter here: readings are what they
+    are, and an absent one abstains.
+    """
+    return ImageEvidence.objects.filter(
+        Q(card__dpi__isnull=True) | Q(card__dpi__gte=MIN_DPI),
+        card__printing_tag_status=PrintingTagStatus.UNRESOLVED,
+        card__card_type=CardType.CARD,
+        card__removed_at__isnull=True,
+        image_version=F("card__image_version"),
+    )
+
+
+def load_subjects(card_ids: Collection[int]) -> list[Subject]:
+    """Load the eligible ones of ``card_ids``, in the order of their ids, in at most five queries."""
+    rows = list(
+        eligible_evidence()
+        .filter(card_id__in=card_ids)
+        .order_by("card_id")
+        .values_list("card_id", "card__name", "readings")
+    )
+    read = [(pk, name_keys(name), parse_readings(stored)) for pk, name, stored in rows]
+    by_key = load_candidates({key for _, keys, _ in read for key in keys})
+    known_sets = load_known_sets({readings.set_code for _, _, readings in read if readings.set_code})
+    subjects = [
+        Subject(
+            card_id=pk,
+            readings=readings,
+            candidates=candidates_of(keys, by_key),
+            set_code_known=readings.set_code in known_sets,
+        )
+        for pk, keys, readings in read
+    ]
+    return _with_line_owners(subjects)
+
+
+def _with_line_owners(subjects: list[Subject]) -> list[Subject]:
+    """Look up the lines that no candidate bears; where one does, whose else it might be is never asked."""
+    stray = {
+        subject.card_id: subject.line
+        for subject in subjects
+        if subject.line
+        and subject.set_code_known
+        and not any(subject.line in candidate.lines for candidate in subject.candidates)
+    }
+    owners = load_line_owners(set(stray.values()))
+    return [
+        (
+            Subject(
+                card_id=subject.card_id,
+                readings=subject.readings,
+                candidates=subject.candidates,
+                line_owners=owners.get(stray[subject.card_id], ()),
+                set_code_known=subject.set_code_known,
+            )
+            if subject.card_id in stray
+            else subject
+        )
+        for subject in subjects
+    ]
