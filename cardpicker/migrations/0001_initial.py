@@ -19,371 +19,751 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name='CanonicalArtist',
+            name="CanonicalArtist",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=200, unique=True)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(max_length=200, unique=True)),
             ],
             options={
-                'ordering': ['name'],
+                "verbose_name": "artist",
+                "ordering": ["name"],
             },
         ),
         migrations.CreateModel(
-            name='CanonicalExpansion',
+            name="CanonicalExpansion",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('code', models.CharField(help_text='Lower case, as Scryfall spells it.', max_length=10, unique=True)),
-                ('name', models.CharField(max_length=200)),
-                ('released_at', models.DateField(blank=True, null=True)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("code", models.CharField(help_text="Lower case, as Scryfall spells it.", max_length=10, unique=True)),
+                ("name", models.CharField(max_length=200)),
+                ("released_at", models.DateField(blank=True, null=True)),
             ],
             options={
-                'ordering': ['code'],
+                "verbose_name": "expansion",
+                "ordering": ["code"],
             },
         ),
         migrations.CreateModel(
-            name='Card',
+            name="Card",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('identifier', models.CharField(help_text="The source's own name of the file.", max_length=1000)),
-                ('name', models.CharField(max_length=500)),
-                ('name_key', models.CharField(blank=True, db_index=True, max_length=500)),
-                ('card_type', models.CharField(choices=[('CARD', 'Card'), ('CARDBACK', 'Card back'), ('TOKEN', 'Token')], default='CARD', max_length=10)),
-                ('extension', models.CharField(blank=True, max_length=10)),
-                ('size', models.PositiveBigIntegerField(default=0, help_text='Bytes.')),
-                ('dpi', models.PositiveIntegerField(blank=True, null=True)),
-                ('md5_checksum', models.CharField(blank=True, max_length=32, null=True)),
-                ('sha256_checksum', models.CharField(blank=True, max_length=64, null=True)),
-                ('image_version', models.CharField(help_text='Changes exactly when the image does: a checksum where there is one.', max_length=100)),
-                ('printing_tag_status', models.CharField(choices=[('UNRESOLVED', 'Unresolved'), ('RESOLVED', 'Resolved'), ('NO_MATCH', 'No such printing')], db_index=True, default='UNRESOLVED', max_length=10)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('removed_at', models.DateTimeField(blank=True, editable=False, null=True)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("identifier", models.CharField(help_text="The source's own name of the file.", max_length=1000)),
+                ("name", models.CharField(max_length=500)),
+                ("name_key", models.CharField(blank=True, db_index=True, max_length=500)),
+                (
+                    "card_type",
+                    models.CharField(
+                        choices=[("CARD", "Card"), ("CARDBACK", "Card back"), ("TOKEN", "Token")],
+                        default="CARD",
+                        max_length=10,
+                    ),
+                ),
+                ("extension", models.CharField(blank=True, max_length=10)),
+                ("size", models.PositiveBigIntegerField(default=0, help_text="Bytes.")),
+                ("dpi", models.PositiveIntegerField(blank=True, null=True)),
+                ("md5_checksum", models.CharField(blank=True, max_length=32, null=True)),
+                ("sha256_checksum", models.CharField(blank=True, max_length=64, null=True)),
+                (
+                    "image_version",
+                    models.CharField(
+                        help_text="Changes exactly when the image does: a checksum where there is one.", max_length=100
+                    ),
+                ),
+                (
+                    "printing_tag_status",
+                    models.CharField(
+                        choices=[
+                            ("UNRESOLVED", "Unresolved"),
+                            ("RESOLVED", "Resolved"),
+                            ("NO_MATCH", "No such printing"),
+                        ],
+                        db_index=True,
+                        default="UNRESOLVED",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                ("removed_at", models.DateTimeField(blank=True, editable=False, null=True)),
             ],
             options={
-                'ordering': ['name', 'pk'],
+                "ordering": ["name", "pk"],
             },
         ),
         migrations.CreateModel(
-            name='FetchBudget',
+            name="FetchBudget",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('destination', models.CharField(max_length=50, unique=True)),
-                ('next_permit_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("destination", models.CharField(max_length=50, unique=True)),
+                ("next_permit_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
             ],
         ),
         migrations.CreateModel(
-            name='Source',
+            name="Source",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.SlugField(max_length=100, unique=True)),
-                ('name', models.CharField(max_length=200)),
-                ('kind', models.CharField(help_text='A kind of the source registry, such as local_folder.', max_length=50)),
-                ('location', models.CharField(help_text="The folder's path or the listing's address.", max_length=1000)),
-                ('enabled', models.BooleanField(default=True)),
-                ('last_synced_at', models.DateTimeField(blank=True, null=True)),
-                ('last_sync_report', models.JSONField(blank=True, default=dict)),
-                ('held_removals', models.PositiveIntegerField(default=0, help_text='Cards missing from the last listing that await --confirm-removals.')),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("key", models.SlugField(max_length=100, unique=True)),
+                ("name", models.CharField(max_length=200)),
+                (
+                    "kind",
+                    models.CharField(help_text="A kind of the source registry, such as local_folder.", max_length=50),
+                ),
+                (
+                    "location",
+                    models.CharField(help_text="The folder's path or the listing's address.", max_length=1000),
+                ),
+                ("enabled", models.BooleanField(default=True)),
+                ("last_synced_at", models.DateTimeField(blank=True, null=True)),
+                ("last_sync_report", models.JSONField(blank=True, default=dict)),
+                (
+                    "held_removals",
+                    models.PositiveIntegerField(
+                        default=0, help_text="Cards missing from the last listing that await --confirm-removals."
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='CanonicalCard',
+            name="CanonicalCard",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('identifier', models.UUIDField(help_text="Scryfall's id of this printing.", unique=True)),
-                ('oracle_id', models.UUIDField(blank=True, db_index=True, null=True)),
-                ('name', models.CharField(help_text="All faces, as in 'Fire // Ice'.", max_length=500)),
-                ('name_key', models.CharField(db_index=True, max_length=500)),
-                ('name_keys', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=500), default=list, help_text='Every key this printing can be found by: the full name, each face, the printed name.', size=None)),
-                ('collector_number', models.CharField(max_length=30)),
-                ('language', models.CharField(max_length=10)),
-                ('rarity', models.CharField(blank=True, max_length=20)),
-                ('released_at', models.DateField(blank=True, null=True)),
-                ('frame', models.CharField(blank=True, max_length=20)),
-                ('border_color', models.CharField(blank=True, max_length=20)),
-                ('layout', models.CharField(blank=True, max_length=40)),
-                ('promo_types', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=50), blank=True, default=list, size=None)),
-                ('illustration_id', models.UUIDField(blank=True, db_index=True, null=True)),
-                ('image_uri', models.CharField(blank=True, max_length=1000)),
-                ('art_hash', models.BigIntegerField(blank=True, help_text='Signed 64-bit pHash of the art box; empty where unknown or flat, never 0.', null=True)),
-                ('artist', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='printings', to='cardpicker.canonicalartist')),
-                ('expansion', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='printings', to='cardpicker.canonicalexpansion')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("identifier", models.UUIDField(help_text="Scryfall's id of this printing.", unique=True)),
+                ("oracle_id", models.UUIDField(blank=True, db_index=True, null=True)),
+                ("name", models.CharField(help_text="All faces, as in 'Fire // Ice'.", max_length=500)),
+                ("name_key", models.CharField(db_index=True, max_length=500)),
+                (
+                    "name_keys",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=500),
+                        default=list,
+                        help_text="Every key this printing can be found by: the full name, each face, the printed name.",
+                        size=None,
+                    ),
+                ),
+                ("collector_number", models.CharField(max_length=30)),
+                ("language", models.CharField(max_length=10)),
+                ("rarity", models.CharField(blank=True, max_length=20)),
+                ("released_at", models.DateField(blank=True, null=True)),
+                ("frame", models.CharField(blank=True, max_length=20)),
+                ("border_color", models.CharField(blank=True, max_length=20)),
+                ("layout", models.CharField(blank=True, max_length=40)),
+                (
+                    "promo_types",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=50), blank=True, default=list, size=None
+                    ),
+                ),
+                ("illustration_id", models.UUIDField(blank=True, db_index=True, null=True)),
+                ("image_uri", models.CharField(blank=True, max_length=1000)),
+                (
+                    "art_hash",
+                    models.BigIntegerField(
+                        blank=True,
+                        help_text="Signed 64-bit pHash of the art box; empty where unknown or flat, never 0.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "artist",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="printings",
+                        to="cardpicker.canonicalartist",
+                    ),
+                ),
+                (
+                    "expansion",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="printings",
+                        to="cardpicker.canonicalexpansion",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['expansion__code', 'collector_number', 'language'],
+                "verbose_name": "printing",
+                "ordering": ["expansion__code", "collector_number", "language"],
             },
         ),
         migrations.CreateModel(
-            name='CardWork',
+            name="CardWork",
             fields=[
-                ('card', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='work', serialize=False, to='cardpicker.card')),
-                ('due_at', models.DateTimeField(blank=True, null=True)),
-                ('reason', models.CharField(blank=True, max_length=50)),
-                ('attempts', models.PositiveIntegerField(default=0)),
-                ('lease_owner', models.UUIDField(blank=True, help_text='The batch that claimed the card.', null=True)),
-                ('leased_until', models.DateTimeField(blank=True, null=True)),
-                ('last_outcome', models.CharField(blank=True, max_length=40)),
-                ('last_detail', models.CharField(blank=True, max_length=500)),
-                ('settled_at', models.DateTimeField(blank=True, help_text='When the last attempt ended.', null=True)),
-                ('quarantined_at', models.DateTimeField(blank=True, null=True)),
+                (
+                    "card",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="work",
+                        serialize=False,
+                        to="cardpicker.card",
+                    ),
+                ),
+                ("due_at", models.DateTimeField(blank=True, null=True)),
+                ("reason", models.CharField(blank=True, max_length=50)),
+                ("attempts", models.PositiveIntegerField(default=0)),
+                ("lease_owner", models.UUIDField(blank=True, help_text="The batch that claimed the card.", null=True)),
+                ("leased_until", models.DateTimeField(blank=True, null=True)),
+                ("last_outcome", models.CharField(blank=True, max_length=40)),
+                ("last_detail", models.CharField(blank=True, max_length=500)),
+                ("settled_at", models.DateTimeField(blank=True, help_text="When the last attempt ended.", null=True)),
+                ("quarantined_at", models.DateTimeField(blank=True, null=True)),
             ],
             options={
-                'verbose_name': 'work',
-                'verbose_name_plural': 'work',
+                "verbose_name": "work",
+                "verbose_name_plural": "work",
             },
         ),
         migrations.AddField(
-            model_name='card',
-            name='canonical_card',
-            field=models.ForeignKey(blank=True, help_text='The printing as a person set it; the pipeline never writes it.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='known_cards', to='cardpicker.canonicalcard'),
+            model_name="card",
+            name="canonical_card",
+            field=models.ForeignKey(
+                blank=True,
+                help_text="The printing as a person set it; the pipeline never writes it.",
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="known_cards",
+                to="cardpicker.canonicalcard",
+            ),
         ),
         migrations.AddField(
-            model_name='card',
-            name='inferred_canonical_card',
-            field=models.ForeignKey(blank=True, help_text='The printing that consensus made of the votes.', null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='inferred_cards', to='cardpicker.canonicalcard'),
+            model_name="card",
+            name="inferred_canonical_card",
+            field=models.ForeignKey(
+                blank=True,
+                help_text="The printing that consensus made of the votes.",
+                null=True,
+                on_delete=django.db.models.deletion.RESTRICT,
+                related_name="inferred_cards",
+                to="cardpicker.canonicalcard",
+            ),
         ),
         migrations.CreateModel(
-            name='CardPrintingTag',
+            name="CardPrintingTag",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('is_no_match', models.BooleanField(default=False)),
-                ('anonymous_id', models.CharField(help_text="The voter: a calculator's name, or a person's id.", max_length=64)),
-                ('source', models.CharField(choices=[('USER', 'User'), ('ADMIN', 'Admin'), ('OCR', 'Machine, read'), ('DEDUCTION', 'Machine, deduced')], max_length=10)),
-                ('confidence', models.FloatField(blank=True, help_text='0 to 1; empty for people.', null=True)),
-                ('evidence', models.JSONField(blank=True, default=dict, help_text='What the vote rests on, in short.')),
-                ('run_id', models.CharField(blank=True, db_index=True, max_length=64)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
-                ('card', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='printing_tags', to='cardpicker.card')),
-                ('printing', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='printing_tags', to='cardpicker.canonicalcard')),
-                ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='printing_tags', to=settings.AUTH_USER_MODEL)),
-            ],
-        ),
-        migrations.CreateModel(
-            name='EnvelopeTrip',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('bar', models.CharField(choices=[('GOOGLE_LOCKOUT', 'Google lockout'), ('HOST_LOAD', 'Host load'), ('RSS', 'Memory of a process'), ('FETCH_FAILURE_RATE', 'Fetch failure rate'), ('OPERATOR_PAUSE', 'Paused by an operator')], max_length=20)),
-                ('host', models.CharField(blank=True, help_text='The host it gates; empty: every host.', max_length=255)),
-                ('value', models.FloatField(blank=True, help_text='What was measured.', null=True)),
-                ('ceiling', models.FloatField(blank=True, help_text='What was allowed.', null=True)),
-                ('detail', models.CharField(blank=True, max_length=500)),
-                ('run_id', models.CharField(blank=True, max_length=64)),
-                ('opened_by', models.CharField(blank=True, max_length=150)),
-                ('opened_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('acknowledged_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('acknowledged_by', models.CharField(blank=True, editable=False, max_length=150)),
-                ('note', models.TextField(blank=True, editable=False)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("is_no_match", models.BooleanField(default=False)),
+                (
+                    "anonymous_id",
+                    models.CharField(help_text="The voter: a calculator's name, or a person's id.", max_length=64),
+                ),
+                (
+                    "source",
+                    models.CharField(
+                        choices=[
+                            ("USER", "User"),
+                            ("ADMIN", "Admin"),
+                            ("OCR", "Machine, read"),
+                            ("DEDUCTION", "Machine, deduced"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("confidence", models.FloatField(blank=True, help_text="0 to 1; empty for people.", null=True)),
+                ("evidence", models.JSONField(blank=True, default=dict, help_text="What the vote rests on, in short.")),
+                ("run_id", models.CharField(blank=True, db_index=True, max_length=64)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                (
+                    "card",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="printing_tags", to="cardpicker.card"
+                    ),
+                ),
+                (
+                    "printing",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="printing_tags",
+                        to="cardpicker.canonicalcard",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="printing_tags",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-opened_at'],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('acknowledged_at__isnull', True)), fields=('bar', 'host'), name='trip_one_open_per_bar_and_host'), models.CheckConstraint(condition=models.Q(models.Q(('acknowledged_at__isnull', True), ('acknowledged_by', ''), ('note', '')), models.Q(('acknowledged_at__isnull', False), models.Q(('note', ''), _negated=True), models.Q(('acknowledged_by', ''), _negated=True)), _connector='OR'), name='trip_acknowledged_with_note')],
+                "verbose_name": "vote",
             },
         ),
         migrations.CreateModel(
-            name='FetchOutcome',
+            name="EnvelopeTrip",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('outcome', models.CharField(choices=[('FETCHED', 'Fetched'), ('FAILED', 'Failed'), ('GONE', 'Gone'), ('UNUSABLE', 'Not an image')], max_length=10)),
-                ('host', models.CharField(blank=True, max_length=255)),
-                ('at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "bar",
+                    models.CharField(
+                        choices=[
+                            ("GOOGLE_LOCKOUT", "Google lockout"),
+                            ("HOST_LOAD", "Host load"),
+                            ("RSS", "Memory of a process"),
+                            ("FETCH_FAILURE_RATE", "Fetch failure rate"),
+                            ("OPERATOR_PAUSE", "Paused by an operator"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "host",
+                    models.CharField(blank=True, help_text="The host it gates; empty: every host.", max_length=255),
+                ),
+                ("value", models.FloatField(blank=True, help_text="What was measured.", null=True)),
+                ("ceiling", models.FloatField(blank=True, help_text="What was allowed.", null=True)),
+                ("detail", models.CharField(blank=True, max_length=500)),
+                ("run_id", models.CharField(blank=True, max_length=64)),
+                ("opened_by", models.CharField(blank=True, max_length=150)),
+                (
+                    "opened_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                ("acknowledged_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("acknowledged_by", models.CharField(blank=True, editable=False, max_length=150)),
+                ("note", models.TextField(blank=True, editable=False)),
             ],
             options={
-                'indexes': [models.Index(fields=['at'], name='fetch_outcome_at')],
+                "verbose_name": "trip",
+                "ordering": ["-opened_at"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("acknowledged_at__isnull", True)),
+                        fields=("bar", "host"),
+                        name="trip_one_open_per_bar_and_host",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("acknowledged_at__isnull", True), ("acknowledged_by", ""), ("note", "")),
+                            models.Q(
+                                ("acknowledged_at__isnull", False),
+                                models.Q(("note", ""), _negated=True),
+                                models.Q(("acknowledged_by", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="trip_acknowledged_with_note",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='ImageEvidence',
+            name="FetchOutcome",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('image_version', models.CharField(max_length=100)),
-                ('image_sha256', models.CharField(db_index=True, max_length=64)),
-                ('manifest', models.CharField(help_text='The set of extractor versions that read the image.', max_length=64)),
-                ('extractor_versions', models.JSONField(default=dict)),
-                ('readings', models.JSONField(default=dict, help_text='By extractor.')),
-                ('width_px', models.PositiveIntegerField(default=0)),
-                ('height_px', models.PositiveIntegerField(default=0)),
-                ('set_code', models.CharField(blank=True, max_length=10)),
-                ('collector_number', models.CharField(blank=True, max_length=30)),
-                ('art_hash', models.BigIntegerField(blank=True, help_text='Signed 64-bit pHash; empty where flat, never 0.', null=True)),
-                ('elapsed_ms', models.PositiveIntegerField(default=0, help_text='Time from the start of the fetch to stored evidence.')),
-                ('run_id', models.CharField(blank=True, max_length=64)),
-                ('judged_by', models.CharField(blank=True, help_text='The set of calculators that has judged these readings; empty: none has.', max_length=64)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
-                ('card', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='evidence', to='cardpicker.card')),
-                ('transferred_from', models.ForeignKey(blank=True, help_text='The byte-identical card that this evidence was copied from.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='cardpicker.card')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "outcome",
+                    models.CharField(
+                        choices=[
+                            ("FETCHED", "Fetched"),
+                            ("FAILED", "Failed"),
+                            ("GONE", "Gone"),
+                            ("UNUSABLE", "Not an image"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("host", models.CharField(blank=True, max_length=255)),
+                ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
             ],
             options={
-                'verbose_name_plural': 'image evidence',
+                "indexes": [models.Index(fields=["at"], name="fetch_outcome_at")],
             },
         ),
         migrations.CreateModel(
-            name='PilotRunLedger',
+            name="ImageEvidence",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('batch_id', models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
-                ('run_id', models.CharField(db_index=True, help_text='The run this batch belongs to.', max_length=64)),
-                ('trigger_reason', models.CharField(max_length=50)),
-                ('status', models.CharField(choices=[('RUNNING', 'Running'), ('COMPLETED', 'Completed'), ('FAILED', 'Failed'), ('INTERRUPTED', 'Interrupted')], default='RUNNING', max_length=12)),
-                ('reason', models.CharField(blank=True, help_text='Why it ended as it did.', max_length=500)),
-                ('host', models.CharField(max_length=255)),
-                ('pid', models.PositiveIntegerField()),
-                ('process_started_at', models.DateTimeField(help_text='With host and pid, the owner; a pid alone is reused.')),
-                ('slot', models.PositiveSmallIntegerField(default=0)),
-                ('started_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('heartbeat_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('finished_at', models.DateTimeField(blank=True, null=True)),
-                ('elapsed_s', models.FloatField(default=0)),
-                ('batch_size', models.PositiveIntegerField(default=0)),
-                ('stage_c_stored', models.PositiveIntegerField(default=0)),
-                ('stage_c_transferred', models.PositiveIntegerField(default=0)),
-                ('stage_c_current', models.PositiveIntegerField(default=0)),
-                ('stage_c_unusable', models.PositiveIntegerField(default=0)),
-                ('stage_c_crashed', models.PositiveIntegerField(default=0)),
-                ('stage_c_deferred', models.PositiveIntegerField(default=0)),
-                ('fetch_throttled', models.PositiveIntegerField(default=0)),
-                ('fetch_failed', models.PositiveIntegerField(default=0)),
-                ('stage_d_votes', models.PositiveIntegerField(default=0)),
-                ('already_voted', models.PositiveIntegerField(default=0)),
-                ('stage_d_review', models.PositiveIntegerField(default=0)),
-                ('stage_d_resolved', models.PositiveIntegerField(default=0)),
-                ('yields', models.JSONField(blank=True, default=dict, help_text='Counts by extractor and calculator.')),
-                ('peak_rss_mb', models.FloatField(default=0, help_text='Of the largest process.')),
-                ('peak_tree_rss_mb', models.FloatField(default=0, help_text='Of all processes of the dispatch together.')),
-                ('lockout_trip', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='batches', to='cardpicker.envelopetrip')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("image_version", models.CharField(max_length=100)),
+                ("image_sha256", models.CharField(db_index=True, max_length=64)),
+                (
+                    "manifest",
+                    models.CharField(help_text="The set of extractor versions that read the image.", max_length=64),
+                ),
+                ("extractor_versions", models.JSONField(default=dict)),
+                ("readings", models.JSONField(default=dict, help_text="By extractor.")),
+                ("width_px", models.PositiveIntegerField(default=0)),
+                ("height_px", models.PositiveIntegerField(default=0)),
+                ("set_code", models.CharField(blank=True, max_length=10)),
+                ("collector_number", models.CharField(blank=True, max_length=30)),
+                (
+                    "art_hash",
+                    models.BigIntegerField(
+                        blank=True, help_text="Signed 64-bit pHash; empty where flat, never 0.", null=True
+                    ),
+                ),
+                (
+                    "elapsed_ms",
+                    models.PositiveIntegerField(
+                        default=0, help_text="Time from the start of the fetch to stored evidence."
+                    ),
+                ),
+                ("run_id", models.CharField(blank=True, max_length=64)),
+                (
+                    "judged_by",
+                    models.CharField(
+                        blank=True,
+                        help_text="The set of calculators that has judged these readings; empty: none has.",
+                        max_length=64,
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                (
+                    "card",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="evidence", to="cardpicker.card"
+                    ),
+                ),
+                (
+                    "transferred_from",
+                    models.ForeignKey(
+                        blank=True,
+                        help_text="The byte-identical card that this evidence was copied from.",
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="cardpicker.card",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'run',
-                'ordering': ['-started_at'],
+                "verbose_name_plural": "image evidence",
             },
         ),
         migrations.CreateModel(
-            name='ReviewItem',
+            name="PilotRunLedger",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('reason', models.CharField(choices=[('AMBIGUOUS', 'Several printings fit'), ('NO_TEXT', 'Nothing readable'), ('UNKNOWN_NAME', 'No printing has this name'), ('UNKNOWN_SET', 'The set code read is not in the catalogue'), ('CONTRADICTION', 'Readings contradict each other'), ('UNCONFIRMED', "A machine's answer awaits a person")], max_length=20)),
-                ('detail', models.CharField(blank=True, max_length=500)),
-                ('survivors', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), blank=True, default=list, help_text='Ids of the printings still possible, best first.', size=None)),
-                ('run_id', models.CharField(blank=True, max_length=64)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
-                ('card', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='review_item', to='cardpicker.card')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("batch_id", models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
+                ("run_id", models.CharField(db_index=True, help_text="The run this batch belongs to.", max_length=64)),
+                ("trigger_reason", models.CharField(max_length=50)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("RUNNING", "Running"),
+                            ("COMPLETED", "Completed"),
+                            ("FAILED", "Failed"),
+                            ("INTERRUPTED", "Interrupted"),
+                        ],
+                        default="RUNNING",
+                        max_length=12,
+                    ),
+                ),
+                ("reason", models.CharField(blank=True, help_text="Why it ended as it did.", max_length=500)),
+                ("host", models.CharField(max_length=255)),
+                ("pid", models.PositiveIntegerField()),
+                (
+                    "process_started_at",
+                    models.DateTimeField(help_text="With host and pid, the owner; a pid alone is reused."),
+                ),
+                ("slot", models.PositiveSmallIntegerField(default=0)),
+                (
+                    "started_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                (
+                    "heartbeat_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                ("elapsed_s", models.FloatField(default=0)),
+                ("batch_size", models.PositiveIntegerField(default=0)),
+                ("stage_c_stored", models.PositiveIntegerField(default=0)),
+                ("stage_c_transferred", models.PositiveIntegerField(default=0)),
+                ("stage_c_current", models.PositiveIntegerField(default=0)),
+                ("stage_c_unusable", models.PositiveIntegerField(default=0)),
+                ("stage_c_crashed", models.PositiveIntegerField(default=0)),
+                ("stage_c_deferred", models.PositiveIntegerField(default=0)),
+                ("fetch_throttled", models.PositiveIntegerField(default=0)),
+                ("fetch_failed", models.PositiveIntegerField(default=0)),
+                ("stage_d_votes", models.PositiveIntegerField(default=0)),
+                ("already_voted", models.PositiveIntegerField(default=0)),
+                ("stage_d_review", models.PositiveIntegerField(default=0)),
+                ("stage_d_resolved", models.PositiveIntegerField(default=0)),
+                ("yields", models.JSONField(blank=True, default=dict, help_text="Counts by extractor and calculator.")),
+                ("peak_rss_mb", models.FloatField(default=0, help_text="Of the largest process.")),
+                (
+                    "peak_tree_rss_mb",
+                    models.FloatField(default=0, help_text="Of all processes of the dispatch together."),
+                ),
+                (
+                    "lockout_trip",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="batches",
+                        to="cardpicker.envelopetrip",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "run",
+                "ordering": ["-started_at"],
+            },
+        ),
+        migrations.CreateModel(
+            name="ReviewItem",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "reason",
+                    models.CharField(
+                        choices=[
+                            ("AMBIGUOUS", "Several printings fit"),
+                            ("NO_TEXT", "Nothing readable"),
+                            ("UNKNOWN_NAME", "No printing has this name"),
+                            ("UNKNOWN_SET", "The set code read is not in the catalogue"),
+                            ("CONTRADICTION", "Readings contradict each other"),
+                            ("UNCONFIRMED", "A machine's answer awaits a person"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("detail", models.CharField(blank=True, max_length=500)),
+                (
+                    "survivors",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.BigIntegerField(),
+                        blank=True,
+                        default=list,
+                        help_text="Ids of the printings still possible, best first.",
+                        size=None,
+                    ),
+                ),
+                ("run_id", models.CharField(blank=True, max_length=64)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                (
+                    "card",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="review_item", to="cardpicker.card"
+                    ),
+                ),
             ],
         ),
         migrations.AddField(
-            model_name='card',
-            name='source',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='cards', to='cardpicker.source'),
+            model_name="card",
+            name="source",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="cards", to="cardpicker.source"
+            ),
         ),
         migrations.CreateModel(
-            name='StageEThrottleCounter',
+            name="StageEThrottleCounter",
             fields=[
-                ('id', models.PositiveSmallIntegerField(default=1, editable=False, primary_key=True, serialize=False)),
-                ('count', models.PositiveBigIntegerField(default=0)),
-                ('last_at', models.DateTimeField(blank=True, null=True)),
+                ("id", models.PositiveSmallIntegerField(default=1, editable=False, primary_key=True, serialize=False)),
+                ("count", models.PositiveBigIntegerField(default=0)),
+                ("last_at", models.DateTimeField(blank=True, null=True)),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('id', 1)), name='throttle_counter_one_row')],
+                "verbose_name": "throttle counter",
+                "verbose_name_plural": "throttle counter",
+                "constraints": [models.CheckConstraint(condition=models.Q(("id", 1)), name="throttle_counter_one_row")],
             },
         ),
         migrations.AddIndex(
-            model_name='canonicalcard',
-            index=django.contrib.postgres.indexes.GinIndex(fields=['name_keys'], name='printing_name_keys'),
+            model_name="canonicalcard",
+            index=django.contrib.postgres.indexes.GinIndex(fields=["name_keys"], name="printing_name_keys"),
         ),
         migrations.AddIndex(
-            model_name='canonicalcard',
-            index=models.Index(fields=['expansion', 'collector_number'], name='printing_set_number'),
+            model_name="canonicalcard",
+            index=models.Index(fields=["expansion", "collector_number"], name="printing_set_number"),
         ),
         migrations.AddConstraint(
-            model_name='canonicalcard',
-            constraint=models.CheckConstraint(condition=models.Q(('art_hash__isnull', True), models.Q(('art_hash', 0), _negated=True), _connector='OR'), name='printing_art_hash_not_0'),
+            model_name="canonicalcard",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("art_hash__isnull", True), models.Q(("art_hash", 0), _negated=True), _connector="OR"
+                ),
+                name="printing_art_hash_not_0",
+            ),
         ),
         migrations.AddIndex(
-            model_name='cardwork',
-            index=models.Index(condition=models.Q(('due_at__isnull', False), ('lease_owner__isnull', True), ('quarantined_at__isnull', True)), fields=['due_at', 'card'], name='work_due'),
+            model_name="cardwork",
+            index=models.Index(
+                condition=models.Q(
+                    ("due_at__isnull", False), ("lease_owner__isnull", True), ("quarantined_at__isnull", True)
+                ),
+                fields=["due_at", "card"],
+                name="work_due",
+            ),
         ),
         migrations.AddIndex(
-            model_name='cardwork',
-            index=models.Index(condition=models.Q(('lease_owner__isnull', False)), fields=['leased_until'], name='work_leased'),
+            model_name="cardwork",
+            index=models.Index(
+                condition=models.Q(("lease_owner__isnull", False)), fields=["leased_until"], name="work_leased"
+            ),
         ),
         migrations.AddIndex(
-            model_name='cardwork',
-            index=models.Index(condition=models.Q(('lease_owner__isnull', False)), fields=['lease_owner'], name='work_lease_owner'),
+            model_name="cardwork",
+            index=models.Index(
+                condition=models.Q(("lease_owner__isnull", False)), fields=["lease_owner"], name="work_lease_owner"
+            ),
         ),
         migrations.AddIndex(
-            model_name='cardwork',
-            index=models.Index(condition=models.Q(('quarantined_at__isnull', False)), fields=['last_outcome', 'card'], name='work_quarantined'),
+            model_name="cardwork",
+            index=models.Index(
+                condition=models.Q(("quarantined_at__isnull", False)),
+                fields=["last_outcome", "card"],
+                name="work_quarantined",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='cardwork',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('lease_owner__isnull', True), ('leased_until__isnull', True)), models.Q(('lease_owner__isnull', False), ('leased_until__isnull', False)), _connector='OR'), name='work_lease_whole'),
+            model_name="cardwork",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("lease_owner__isnull", True), ("leased_until__isnull", True)),
+                    models.Q(("lease_owner__isnull", False), ("leased_until__isnull", False)),
+                    _connector="OR",
+                ),
+                name="work_lease_whole",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='cardwork',
-            constraint=models.CheckConstraint(condition=models.Q(('quarantined_at__isnull', True), models.Q(('due_at__isnull', True), ('lease_owner__isnull', True)), _connector='OR'), name='work_quarantined_is_idle'),
+            model_name="cardwork",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("quarantined_at__isnull", True),
+                    models.Q(("due_at__isnull", True), ("lease_owner__isnull", True)),
+                    _connector="OR",
+                ),
+                name="work_quarantined_is_idle",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='cardprintingtag',
-            constraint=models.UniqueConstraint(fields=('card', 'anonymous_id'), name='vote_one_per_card_and_voter'),
+            model_name="cardprintingtag",
+            constraint=models.UniqueConstraint(fields=("card", "anonymous_id"), name="vote_one_per_card_and_voter"),
         ),
         migrations.AddConstraint(
-            model_name='cardprintingtag',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('is_no_match', False), ('printing__isnull', False)), models.Q(('is_no_match', True), ('printing__isnull', True)), _connector='OR'), name='vote_printing_xor_no_match'),
+            model_name="cardprintingtag",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("is_no_match", False), ("printing__isnull", False)),
+                    models.Q(("is_no_match", True), ("printing__isnull", True)),
+                    _connector="OR",
+                ),
+                name="vote_printing_xor_no_match",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='cardprintingtag',
-            constraint=models.CheckConstraint(condition=models.Q(('confidence__isnull', True), models.Q(('confidence__gte', 0), ('confidence__lte', 1)), _connector='OR'), name='vote_confidence_0_to_1'),
+            model_name="cardprintingtag",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("confidence__isnull", True),
+                    models.Q(("confidence__gte", 0), ("confidence__lte", 1)),
+                    _connector="OR",
+                ),
+                name="vote_confidence_0_to_1",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='cardprintingtag',
-            constraint=models.CheckConstraint(condition=models.Q(('anonymous_id', ''), _negated=True), name='vote_has_voter'),
+            model_name="cardprintingtag",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("anonymous_id", ""), _negated=True), name="vote_has_voter"
+            ),
         ),
         migrations.AddIndex(
-            model_name='imageevidence',
-            index=models.Index(condition=models.Q(('art_hash__isnull', False)), fields=['art_hash'], name='evidence_art_hash'),
+            model_name="imageevidence",
+            index=models.Index(
+                condition=models.Q(("art_hash__isnull", False)), fields=["art_hash"], name="evidence_art_hash"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='imageevidence',
-            constraint=models.CheckConstraint(condition=models.Q(('art_hash__isnull', True), models.Q(('art_hash', 0), _negated=True), _connector='OR'), name='evidence_art_hash_not_0'),
+            model_name="imageevidence",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("art_hash__isnull", True), models.Q(("art_hash", 0), _negated=True), _connector="OR"
+                ),
+                name="evidence_art_hash_not_0",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='imageevidence',
-            constraint=models.CheckConstraint(condition=models.Q(('image_sha256', ''), _negated=True), name='evidence_sha256_set'),
+            model_name="imageevidence",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("image_sha256", ""), _negated=True), name="evidence_sha256_set"
+            ),
         ),
         migrations.AddIndex(
-            model_name='pilotrunledger',
-            index=models.Index(fields=['-started_at'], name='run_started'),
+            model_name="pilotrunledger",
+            index=models.Index(fields=["-started_at"], name="run_started"),
         ),
         migrations.AddIndex(
-            model_name='pilotrunledger',
-            index=models.Index(condition=models.Q(('status', 'RUNNING')), fields=['heartbeat_at'], name='run_running'),
+            model_name="pilotrunledger",
+            index=models.Index(condition=models.Q(("status", "RUNNING")), fields=["heartbeat_at"], name="run_running"),
         ),
         migrations.AddConstraint(
-            model_name='pilotrunledger',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('finished_at__isnull', True), ('status', 'RUNNING')), models.Q(models.Q(('status', 'RUNNING'), _negated=True), ('finished_at__isnull', False)), _connector='OR'), name='run_terminal_has_end'),
+            model_name="pilotrunledger",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("finished_at__isnull", True), ("status", "RUNNING")),
+                    models.Q(models.Q(("status", "RUNNING"), _negated=True), ("finished_at__isnull", False)),
+                    _connector="OR",
+                ),
+                name="run_terminal_has_end",
+            ),
         ),
         migrations.AddIndex(
-            model_name='reviewitem',
-            index=models.Index(fields=['reason', 'card'], name='review_reason'),
+            model_name="reviewitem",
+            index=models.Index(fields=["reason", "card"], name="review_reason"),
         ),
         migrations.AddIndex(
-            model_name='card',
-            index=models.Index(condition=models.Q(('sha256_checksum__isnull', False)), fields=['sha256_checksum'], name='card_sha256'),
+            model_name="card",
+            index=models.Index(
+                condition=models.Q(("sha256_checksum__isnull", False)), fields=["sha256_checksum"], name="card_sha256"
+            ),
         ),
         migrations.AddIndex(
-            model_name='card',
-            index=models.Index(condition=models.Q(('md5_checksum__isnull', False)), fields=['md5_checksum'], name='card_md5'),
+            model_name="card",
+            index=models.Index(
+                condition=models.Q(("md5_checksum__isnull", False)), fields=["md5_checksum"], name="card_md5"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='card',
-            constraint=models.UniqueConstraint(fields=('source', 'identifier'), name='card_source_identifier'),
+            model_name="card",
+            constraint=models.UniqueConstraint(fields=("source", "identifier"), name="card_source_identifier"),
         ),
         migrations.AddConstraint(
-            model_name='card',
-            constraint=models.CheckConstraint(condition=models.Q(('image_version', ''), _negated=True), name='card_image_version_set'),
+            model_name="card",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("image_version", ""), _negated=True), name="card_image_version_set"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='card',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('inferred_canonical_card__isnull', False), ('printing_tag_status', 'RESOLVED')), models.Q(models.Q(('printing_tag_status', 'RESOLVED'), _negated=True), ('inferred_canonical_card__isnull', True)), _connector='OR'), name='card_resolved_has_printing'),
+            model_name="card",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("inferred_canonical_card__isnull", False), ("printing_tag_status", "RESOLVED")),
+                    models.Q(
+                        models.Q(("printing_tag_status", "RESOLVED"), _negated=True),
+                        ("inferred_canonical_card__isnull", True),
+                    ),
+                    _connector="OR",
+                ),
+                name="card_resolved_has_printing",
+            ),
         ),
     ]

@@ -1,6 +1,6 @@
 """What the quickstart shows: how far a folder's cards have come, and what was made of each.
 
-Reads the database and writes nothing but the admin's account.
+It never works on a card itself: that is left to the workers, which it only reminds of what is due.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db.models import Prefetch, Q, QuerySet
 
 from cardpicker.models import Card, CardPrintingTag, CardWork, EnvelopeTrip, ImageEvidence
+from cardpicker.stage_e.requests import request_dispatch
+from cardpicker.stage_e.sweep import reconcile
 
 COLUMNS = ("card", "what was read", "printing", "confidence", "how long")
 RIGHT_ALIGNED = frozenset({"confidence", "how long"})
@@ -72,6 +75,12 @@ def _halt_line(trip: EnvelopeTrip) -> str:
         f"dispatch is halted, {trip.get_bar_display()}{measured}; it goes on after"
         f' manage.py resolve_envelope_trip --acknowledge-trip {trip.pk} --note "what you found"'
     )
+
+
+def remind_workers() -> None:
+    """Take back what dead runs hold and ask for a dispatch: after a kill nothing else would, before the next sweep."""
+    reconcile(settings.STAGE_E.max_attempts)
+    request_dispatch("quickstart")
 
 
 def report_rows(folder: Path | None) -> list[tuple[str, ...]]:

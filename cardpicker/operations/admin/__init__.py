@@ -1,0 +1,7 @@
+"""The admin pages, one file an area; importing the package registers them."""
+
+from __future__ import annotations
+
+from cardpicker.operations.admin import catalogue, work
+
+__all__ = ["cards", "catalogue", "evidence", "fetching", "runs", "trips", "votes", "work"]

@@ -1,0 +1,74 @@
+"""A score as JSON and as an aligned table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from cardpicker.operations.scoring import Score, ScoredRow, Tally
+
+COLUMNS: Final = ("cards", "right", "wrong", "false_positives", "abstained", "precision", "recall")
+_HEADINGS: Final = ("cards", "right", "wrong", "false pos.", "abstained", "precision", "recall")
+
+JSONValue = str | int | float | None
+
+
+def as_json(score: Score) -> dict[str, object]:
+    """Return the score as plain values."""
+    return {
+        "overall": score.overall.as_json(),
+        "by_kind": {name: tally.as_json() for name, tally in score.by("kind").items()},
+        "by_frame": {name: tally.as_json() for name, tally in score.by("frame").items()},
+        "wrong": [_misstep(row) for row in score.missteps],
+        "unscored": {"count": len(score.unscored), "files": list(score.unscored)},
+    }
+
+
+def as_text(score: Score) -> str:
+    """Return the score as tables, each wrong vote named."""
+    parts = [_table("overall", {"all": score.overall}), _table("by kind", score.by("kind"))]
+    parts.append(_table("by frame", score.by("frame")))
+    missteps = [f"  {row.truth.file}: voted {_voted(row)}, expected {row.truth.answer}" for row in score.missteps]
+    parts.append("\n".join(["wrong votes:", *missteps]) if missteps else "wrong votes: none")
+    if score.unscored:
+        parts.append("\n".join([f"no such card ({len(score.unscored)}):", *(f"  {file}" for file in score.unscored)]))
+    return "\n\n".join(parts)
+
+
+def _misstep(row: ScoredRow) -> dict[str, JSONValue]:
+    return {
+        "file": row.truth.file,
+        "card_id": row.card_id,
+        "result": row.result.value,
+        "expected": row.truth.answer,
+        "voted": row.vote.answer if row.vote else None,
+        "voter": row.vote.voter if row.vote else None,
+        "confidence": row.vote.confidence if row.vote else None,
+    }
+
+
+def _voted(row: ScoredRow) -> str:
+    return f"{row.vote.answer} ({row.vote.voter}, {row.vote.confidence:.2f})" if row.vote else "nothing"
+
+
+def _table(title: str, tallies: Mapping[str, Tally]) -> str:
+    rows = [(title, *_HEADINGS), *((name, *_cells(tally)) for name, tally in tallies.items())]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if column == 0 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    )
+
+
+def _cells(tally: Tally) -> list[str]:
+    values = tally.as_json()
+    return [_cell(values[column]) for column in COLUMNS]
+
+
+def _cell(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
