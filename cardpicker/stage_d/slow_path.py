@@ -6,6 +6,7 @@ longer applies, whoever made it so.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -113,5 +114,7 @@ def _survivors(subject: Subject, abstained: Sequence[Abstained]) -> tuple[int, .
     for verdict in abstained:
         if verdict.reason is SkipReason.SAME_LINE and verdict.survivors:
             return verdict.survivors[:MAX_SURVIVORS]
-    left = dict.fromkeys(pk for verdict in abstained for pk in verdict.survivors)
+    named = Counter(pk for verdict in abstained for pk in verdict.survivors)
+    # Whom more calculators left comes first; among equals their own order holds, for sorting is stable.
+    left = sorted(named, key=lambda pk: -named[pk])
     return tuple(left or (candidate.id for candidate in subject.candidates))[:MAX_SURVIVORS]
