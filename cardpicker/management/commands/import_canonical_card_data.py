@@ -1,0 +1,50 @@
+"""Scryfall's bulk file of printings into the catalogue."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from cardpicker.catalogue.errors import CatalogueError
+from cardpicker.catalogue.scryfall import ImportReport, import_bulk
+from cardpicker.management.progress import ProgressLine
+
+
+class Command(BaseCommand):
+    """Exit codes: 0 done, also when single records were skipped; 1 nothing was imported."""
+
+    help = "Import real printings from Scryfall's bulk file; safe to run again. Bad records are named and skipped."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare ``--from``."""
+        parser.add_argument(
+            "--from",
+            dest="location",
+            required=True,
+            metavar="PATH|URL",
+            help="Scryfall's 'default cards' or 'all cards' bulk data: a JSON array or JSON lines, gzip or not",
+        )
+
+    def handle(self, *args: Any, location: str, **options: Any) -> None:
+        """Import and say what was done."""
+        started = time.monotonic()
+        progress = ProgressLine(self.stderr, "printings")
+        try:
+            report = import_bulk(location, progress=progress)
+        except CatalogueError as error:
+            raise CommandError(str(error)) from error
+        finally:
+            progress.close()
+        self._print(report, time.monotonic() - started)
+
+    def _print(self, report: ImportReport, elapsed_s: float) -> None:
+        for line in (*map(str, report.bad_named), *report.repeated_named):
+            self.stderr.write(line)
+        if (unnamed := report.bad - len(report.bad_named)) > 0:
+            self.stderr.write(f"… and {unnamed:,} more bad records")
+        self.stdout.write(
+            f"{report.read:,} printings read in {elapsed_s:.1f} s: {report.new:,} new, {report.changed:,} changed,"
+            f" {report.unchanged:,} unchanged; {report.bad:,} bad records skipped, {report.repeated:,} repeated."
+        )
