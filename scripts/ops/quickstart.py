@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from scripts.ops.embedded.errors import EmbeddedServerError
 from scripts.ops.embedded.keeper import kept_server
 from scripts.ops.embedded.place import data_dir
-from scripts.ops.supervise import Supervised
+from scripts.ops.supervise import Supervised, tail
 
 PROJECT = Path(__file__).resolve().parents[2]
 SAMPLE = PROJECT / "sample_catalogue"
@@ -51,37 +51,39 @@ class Site:
         """The folder of the logs."""
         return self.data / "logs"
 
-    def manage(self, *arguments: str, quiet: bool = True, **extra: str) -> int:
-        """Run a management command and return its exit code; a quiet one is heard only when it fails.
+    def manage(self, *arguments: str, shown: bool = False, **extra: str) -> int:
+        """Run a management command and return its exit code; its output is logged.
+
+        Args:
+            shown: print its standard output as it comes, and let the caller judge its exit code.
+            extra: variables for its environment.
 
         Raises:
-            QuickstartError: a quiet command failed with a code other than ``OTHER_PASSWORD``.
+            QuickstartError: a command that is not shown failed with a code other than ``OTHER_PASSWORD``.
         """
-        command = [sys.executable, str(PROJECT / "manage.py"), *arguments]
-        output = subprocess.PIPE if quiet else None
-        process = subprocess.Popen(
-            command,
-            cwd=PROJECT,
-            env=self.environment | extra,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT if quiet else None,
-            text=True,
-            start_new_session=True,
-        )
+        log = self.logs / "quickstart.log"
+        with log.open("ab") as output:
+            output.write(f"$ manage.py {' '.join(arguments)}\n".encode())
+            output.flush()
+            begin = output.tell()
+            process = subprocess.Popen(
+                [sys.executable, str(PROJECT / "manage.py"), *arguments],
+                cwd=PROJECT,
+                env=self.environment | extra,
+                stdin=subprocess.DEVNULL,
+                stdout=None if shown else output,
+                stderr=output,
+                start_new_session=True,
+            )
         try:
-            said, _ = process.communicate()
+            code = process.wait()
         except BaseException:
             process.terminate()
             process.wait()
             raise
-        if quiet:
-            with (self.logs / "quickstart.log").open("a", encoding="utf-8") as log:
-                log.write(f"$ manage.py {' '.join(arguments)}\n{said}")
-            if process.returncode not in (0, OTHER_PASSWORD):
-                last = "\n".join(f"  {line}" for line in said.strip().splitlines()[-LINES_OF_A_FAILURE:])
-                raise QuickstartError(f"manage.py {arguments[0]} failed:\n{last}")
-        return process.returncode
+        if not shown and code not in (0, OTHER_PASSWORD):
+            raise QuickstartError(f"manage.py {arguments[0]} failed:\n{tail(log, begin, LINES_OF_A_FAILURE)}")
+        return code
 
 
 def main(arguments: list[str]) -> int:
@@ -134,7 +136,7 @@ def run(once: bool, patience_s: float) -> int:
             site.manage("update_database", "--add-folder", str(SAMPLE / "images"))
         print("Identifying the sample cards.", flush=True)
         code = site.manage(
-            "quickstart_report", "--folder", str(SAMPLE / "images"), "--wait", str(patience_s), quiet=False
+            "quickstart_report", "--folder", str(SAMPLE / "images"), "--wait", str(patience_s), shown=True
         )
         if code != 0:
             print(f"Logs: {site.logs}", file=sys.stderr)
@@ -250,7 +252,7 @@ def _answers(port: int) -> bool:
 def _require_running(programs: list[Supervised]) -> None:
     for program in programs:
         if program.ended:
-            last = "\n".join(f"  {line}" for line in program.last_words())
+            last = tail(program.log, program.begin, LINES_OF_A_FAILURE)
             raise QuickstartError(f"A program ended by itself; {program.log} ends with:\n{last}")
 
 

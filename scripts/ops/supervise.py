@@ -51,11 +51,12 @@ class Supervised:
         """Wait until the program and all it started are gone."""
         self._supervisor.wait()
 
-    def last_words(self, lines: int = 10) -> list[str]:
-        """Return the last lines that this run of the program wrote to its log."""
-        with self.log.open("rb") as written:
-            written.seek(self.begin)
-            return written.read().decode(errors="replace").splitlines()[-lines:]
+
+def tail(log: Path, begin: int, lines: int) -> str:
+    """Return the last lines that were written to ``log`` after byte ``begin``, indented."""
+    with log.open("rb") as written:
+        written.seek(begin)
+        return "\n".join(f"  {line}" for line in written.read().decode(errors="replace").splitlines()[-lines:])
 
 
 def main(arguments: list[str]) -> int:

@@ -9,9 +9,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from cardpicker.operations.quickstart import Progress, format_table, measure_progress, report_rows
+from cardpicker.operations.quickstart import Progress, format_table, measure_progress, remind_workers, report_rows
 
 POLL_INTERVAL_S = 0.5
+REMIND_INTERVAL_S = 5.0
 MOST_UNSETTLED_SHOWN = 10
 
 
@@ -41,7 +42,7 @@ class Command(BaseCommand):
     def _wait(self, folder: Path | None, patience_s: float) -> Progress:
         """Wait until all is settled, dispatch is halted or the patience is over, with a line whenever a card settles."""
         began = time.monotonic()
-        shown = -1
+        shown, next_reminder_s = -1, 0.0
         while True:
             progress = measure_progress(folder)
             passed_s = time.monotonic() - began
@@ -51,16 +52,19 @@ class Command(BaseCommand):
                 self.stdout.flush()
             if progress.is_settled or progress.halts or passed_s >= patience_s:
                 return progress
+            if passed_s >= next_reminder_s:
+                remind_workers()
+                next_reminder_s = passed_s + REMIND_INTERVAL_S
             time.sleep(POLL_INTERVAL_S)
 
     def _complain(self, progress: Progress) -> None:
         if progress.total == 0:
-            self.stderr.write("There are no cards: add some with manage.py update_database --add-folder PATH.")
+            self.stdout.write("There are no cards: add some with manage.py update_database --add-folder PATH.")
         else:
-            self.stderr.write(f"{len(progress.unsettled)} of {progress.total} cards are not settled:")
+            self.stdout.write(f"{len(progress.unsettled)} of {progress.total} cards are not settled:")
         for line in progress.unsettled[:MOST_UNSETTLED_SHOWN]:
-            self.stderr.write(f"  {line}")
+            self.stdout.write(f"  {line}")
         if len(progress.unsettled) > MOST_UNSETTLED_SHOWN:
-            self.stderr.write(f"  and {len(progress.unsettled) - MOST_UNSETTLED_SHOWN} more")
+            self.stdout.write(f"  and {len(progress.unsettled) - MOST_UNSETTLED_SHOWN} more")
         for line in progress.halts:
-            self.stderr.write(line)
+            self.stdout.write(line)
