@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +13,7 @@ from .pool import TICK_S, Pool
 from .types import Conveyed, ConveyorOutcome, ConveyorSettings, FetchRaised, I, NotComputed, Payload, describe
 
 
-def run(
+def run(  # noqa: PLR0913 - what, with what, how large and when to stop: one call
     items: Iterable[I],
     fetch: Callable[[I], Any],
     compute: Callable[[bytes, Any], Any],
@@ -42,15 +41,19 @@ def run(
         WorkerInitError: the initializer raised, or processes die before they are ready.
     """
     pool = Pool(settings, compute, initializer, initargs)
+    line = _Line(items, fetch, pool, should_stop, on_tick)
     finished = False
     try:
         # Processes exist before any thread does: a fork copies the locks that other threads hold.
         pool.start()
-        with contextlib.closing(_Line(items, fetch, pool, should_stop, on_tick)) as line:
-            yield from line.results()
-            finished = True
+        yield from line.results()
+        finished = True
     finally:
-        pool.stop(at_once=not finished)
+        # The processes first: a fetch may take its time to end.
+        try:
+            pool.stop(at_once=not finished)
+        finally:
+            line.close()
 
 
 @dataclass(slots=True)
@@ -94,7 +97,7 @@ class _Line(Generic[I]):
             elif job is None and self._exhausted:
                 return
             else:
-                self._pool.wait()
+                self._pool.wait(max(0.0, self._ticked_at + TICK_S - time.monotonic()))
             self._tick()
 
     def close(self) -> None:

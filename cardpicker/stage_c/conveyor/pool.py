@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from .process import receive, send, work
+from .fork_server import ensure_own_fork_server
+from .process import Answer, Kind, receive_frame, send, work
 from .types import (
     ComputeCrashed,
     Computed,
@@ -62,10 +63,8 @@ class Pool:
         initargs: tuple[Any, ...],
     ) -> None:
         self.settings = settings
-        self._task = (compute, initializer, initargs)
+        self._task = pickle.dumps((compute, initializer, initargs))
         self._context = multiprocessing.get_context(settings.start_method)
-        if settings.start_method == "forkserver" and settings.preload:
-            self._context.set_forkserver_preload(list(settings.preload))
         self._selector = selectors.DefaultSelector()
         self._workers: list[_Worker] = []
         self._init_deaths = 0
@@ -82,18 +81,29 @@ class Pool:
     def start(self) -> None:
         """Start the processes that are missing; they make themselves ready on their own time."""
         for _ in range(self.lacking):
-            ours, theirs = socket.socketpair()
-            our_line, their_line = socket.socketpair()
+            try:
+                self._start_one()
+            except (OSError, EOFError) as error:
+                self._count_init_death(f"a compute process could not be started: {describe(error)}")
+
+    def _start_one(self) -> None:
+        if self.settings.start_method == "forkserver":
+            ensure_own_fork_server(self.settings.preload)
+        with contextlib.ExitStack() as opened:
+            ours, theirs = (opened.enter_context(end) for end in socket.socketpair())
+            our_line, their_line = (opened.enter_context(end) for end in socket.socketpair())
+            # Daemonic, so that a generator that nobody closed does not keep the interpreter from its end.
             process = self._context.Process(  # type: ignore[attr-defined]
-                target=work, args=(theirs, their_line, *self._task), daemon=False, name="stage-c-compute"
+                target=work, args=(theirs, their_line, self._task), daemon=True, name="stage-c-compute"
             )
             process.start()
-            theirs.close()
-            their_line.close()
-            ours.settimeout(CHANNEL_TIMEOUT_S)
-            worker = _Worker(process=process, channel=ours, lifeline=our_line)
-            self._workers.append(worker)
-            self._selector.register(ours, selectors.EVENT_READ, worker)
+            opened.pop_all()
+        theirs.close()
+        their_line.close()
+        ours.settimeout(CHANNEL_TIMEOUT_S)
+        worker = _Worker(process=process, channel=ours, lifeline=our_line)
+        self._workers.append(worker)
+        self._selector.register(ours, selectors.EVENT_READ, worker)
 
     def wake(self) -> None:
         """End a ``wait``; safe from any thread."""
@@ -114,9 +124,9 @@ class Pool:
             except Exception as error:
                 worker.job, job.outcome = None, ComputeFailed(detail=describe(error))
 
-    def wait(self) -> None:
-        """Wait until a result, a fetch, a death or a tick; kill what overran its time."""
-        for key, _ in self._selector.select(timeout=TICK_S):
+    def wait(self, timeout_s: float) -> None:
+        """Wait until a result, a fetch, a death or the timeout; kill what overran its time."""
+        for key, _ in self._selector.select(timeout=timeout_s):
             if key.data is None:
                 with contextlib.suppress(BlockingIOError):
                     self._wake_out.recv(4096)
@@ -127,16 +137,15 @@ class Pool:
             if worker.job is not None and now - worker.job_since > self.settings.compute_timeout_s:
                 self._bury(worker, f"ran longer than {self.settings.compute_timeout_s:g} s")
             elif not worker.ready and now - worker.started_at > START_TIMEOUT_S:
-                raise WorkerInitError(f"a compute process was not ready after {START_TIMEOUT_S:g} s")
+                self._bury(worker, f"a compute process was not ready after {START_TIMEOUT_S:g} s")
 
     def stop(self, *, at_once: bool) -> None:
         """End every process: ask, then TERM, then KILL; idle ones leave when their channel closes."""
         for worker in self._workers:
             worker.channel.close()
             worker.lifeline.close()
-            if at_once:
-                worker.process.terminate()
-        self._await_ends()
+        if not at_once:
+            self._await_ends()
         for worker in self._workers:
             worker.process.terminate()
         self._await_ends()
@@ -155,22 +164,22 @@ class Pool:
 
     def _receive(self, worker: _Worker) -> None:
         try:
-            kind, value, rss_mb = receive(worker.channel)
+            answer: Answer = pickle.loads(receive_frame(worker.channel))
         except (OSError, EOFError, pickle.UnpicklingError):
             self._bury(worker, None)
             return
-        if kind == "ready":
+        if answer.kind is Kind.READY:
             worker.ready = True
             self._init_deaths = 0
             return
-        if kind == "init-failed":
-            raise WorkerInitError(value)
+        if answer.kind is Kind.INIT_FAILED:
+            raise WorkerInitError(answer.detail)
         job, worker.job = worker.job, None
         worker.served += 1
         if job is not None:
-            job.compute_s = time.monotonic() - worker.job_since
-            job.outcome = Computed(value=value) if kind == "computed" else ComputeFailed(detail=value)
-        if worker.served >= self.settings.tasks_per_worker or rss_mb > self.settings.worker_rss_mb:
+            job.compute_s = answer.compute_s
+            job.outcome = _outcome(answer)
+        if worker.served >= self.settings.tasks_per_worker or answer.memory_mb > self.settings.worker_rss_mb:
             self._remove(worker)
 
     def _bury(self, worker: _Worker, detail: str | None) -> None:
@@ -180,11 +189,13 @@ class Pool:
             job.compute_s = time.monotonic() - worker.job_since
             job.outcome = ComputeCrashed(detail=detail or f"the compute process {_describe_exit(exit_code)}")
         if not worker.ready:
-            self._init_deaths += 1
-            if self._init_deaths >= INIT_DEATHS_ALLOWED:
-                raise WorkerInitError(
-                    f"compute processes die before they are ready: the last {_describe_exit(exit_code)}"
-                )
+            ended = f"compute processes die before they are ready: the last {_describe_exit(exit_code)}"
+            self._count_init_death(detail or ended)
+
+    def _count_init_death(self, detail: str) -> None:
+        self._init_deaths += 1
+        if self._init_deaths >= INIT_DEATHS_ALLOWED:
+            raise WorkerInitError(detail)
 
     def _remove(self, worker: _Worker) -> int | None:
         self._selector.unregister(worker.channel)
@@ -198,6 +209,15 @@ class Pool:
             worker.process.join(self.settings.stop_grace_s)
             exit_code = -signal.SIGKILL
         return exit_code
+
+
+def _outcome(answer: Answer) -> ConveyorOutcome:
+    if answer.kind is not Kind.COMPUTED:
+        return ComputeFailed(detail=answer.detail)
+    try:
+        return Computed(value=pickle.loads(answer.value))
+    except Exception as error:
+        return ComputeFailed(detail=f"the result does not unpickle: {describe(error)}")
 
 
 def _describe_exit(exit_code: int | None) -> str:

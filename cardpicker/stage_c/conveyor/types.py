@@ -23,7 +23,7 @@ class ConveyorSettings:
     preload: tuple[str, ...] = ()  #: Modules that the fork server imports once for all its children.
     compute_timeout_s: float = 60.0  #: One item's time before its process is killed.
     tasks_per_worker: int = 500  #: Items after which a process is replaced.
-    worker_rss_mb: int = 400  #: Resident memory above which a process is replaced between items.
+    worker_rss_mb: int = 400  #: Memory, shared pages by their share, above which a process is replaced after an item.
     stop_grace_s: float = 2.0  #: Time between asking a process to end and killing it.
 
 
@@ -85,4 +85,8 @@ class Conveyed(Generic[I]):
 
 def describe(error: BaseException) -> str:
     """Return an exception as one short line of text, which crosses any process boundary."""
-    return f"{type(error).__name__}: {error}"[:500]
+    try:
+        text = " ".join(str(error).split())
+    except Exception:
+        text = "(its message cannot be shown)"
+    return f"{type(error).__name__}: {text}"[:500]
