@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts.ops import lint_docs
+from cardpicker.environment import describe
+from scripts.ops import lint_docs, settings_page
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -91,3 +92,12 @@ def test_file_that_must_be_split_is_a_fault(tmp_path: Path) -> None:
 
     assert [line.split(":")[0] for line in lint_docs.oversized(tmp_path, files)] == ["huge.py"]
     assert [line.split(" ")[0] for line in lint_docs.size_warnings(tmp_path, files)] == ["long.py"]
+
+
+def test_settings_page_says_what_the_code_says() -> None:
+    """Every setting is on the page with its default, and nothing else is."""
+    page = settings_page.PAGE.read_text(encoding="utf-8")
+
+    assert settings_page.squeezed(page) == settings_page.squeezed(settings_page.page())
+    for settings_class in settings_page.ROOMS.values():
+        assert all(f"`{setting.variable}`" in page for setting in describe(settings_class))

@@ -35,6 +35,7 @@ step "isort" "$bin/isort" --check-only --diff .
 step "mypy" "$bin/mypy"
 step "import directions" "$bin/lint-imports"
 step "docs lint" "$bin/python" scripts/ops/lint_docs.py
+step "settings page" env CARDPICKER_DATA_DIR="$nowhere" "$bin/python" scripts/ops/settings_page.py --check
 step "migrations" manage makemigrations --check --dry-run
 step "django" manage check
 if command -v npm >/dev/null; then
