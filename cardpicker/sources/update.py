@@ -49,8 +49,10 @@ def add_folder(path: str, *, name: str = "") -> Source:
         name: shown instead of the folder's own name; renames a known source.
 
     Raises:
-        ListingError: the folder is missing, unreadable, or its path cannot be stored.
+        ListingError: the folder is missing or unreadable, or its path cannot be stored.
     """
+    if not path or "\0" in path:
+        raise ListingError(f"{path!r} names no folder.")
     location = os.path.realpath(path)
     try:
         os.scandir(location).close()
