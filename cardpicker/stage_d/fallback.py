@@ -31,6 +31,9 @@ ONLY_PRINTING_CONFIDENCE: Final = 0.60
 #: Features that, where a name has one printing only, say by themselves that the image shows it.
 TELLING_ALONE: Final = frozenset({"set_code", "artist"})
 
+#: All that an older frame can agree in.
+WITHOUT_SET_CODE: Final = frozenset({"number", "artist", "copyright_year"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
@@ -62,15 +65,15 @@ def judge_fallback(subject: Subject, earlier: Sequence[Verdict] = ()) -> Verdict
         return Abstained(reason=SkipReason.TRUNCATED, survivors=_ids(subject.candidates))
     if not subject.candidates:
         return _by_line(subject)
-    compared = [_compare(subject, candidate) for candidate in subject.candidates if not candidate.is_apart]
+    compared = _compare_all(subject)
     survivors = [comparison for comparison in compared if comparison.survives]
     best_first = sorted(survivors, key=lambda comparison: (-len(comparison.agreements), comparison.candidate.id))
     ids = _ids([comparison.candidate for comparison in best_first])
     if not ids:
         return Abstained(reason=SkipReason.NONE_FITS if compared else SkipReason.UNKNOWN_NAME)
-    if len(ids) > 1:
+    only = _outstanding(survivors)
+    if only is None:
         return Abstained(reason=SkipReason.AMBIGUOUS, survivors=ids)
-    only = survivors[0]
     if len(only.agreements) >= MIN_AGREEMENTS:
         return _vote(only, AGREEMENT_CONFIDENCE)
     if len(compared) == 1 and TELLING_ALONE.intersection(only.agreements):
@@ -78,34 +81,54 @@ def judge_fallback(subject: Subject, earlier: Sequence[Verdict] = ()) -> Verdict
     return Abstained(reason=SkipReason.TOO_LITTLE, survivors=ids)
 
 
-def _compare(subject: Subject, candidate: Candidate) -> Comparison:
-    readings = subject.readings
+def _outstanding(survivors: Sequence[Comparison]) -> Comparison | None:
+    """Return the only survivor, or the one that agrees in all that a card without a set code can show.
+
+    Beside the latter the others survive only because the number may have been misread.
+    """
+    if len(survivors) == 1:
+        return survivors[0]
+    full = [comparison for comparison in survivors if WITHOUT_SET_CODE.issubset(comparison.agreements)]
+    others_are_near = all(comparison.features["number"] is None for comparison in survivors if comparison not in full)
+    return full[0] if len(full) == 1 and others_are_near else None
+
+
+def _compare_all(subject: Subject) -> list[Comparison]:
+    """Hold every candidate against the readings."""
+    pool = [candidate for candidate in subject.candidates if not candidate.is_apart]
+    readings, set_code = subject.readings, effective_set_code(subject)
+    number = None if _is_weak(readings) else readings.number
+    is_exact = set_code is not None and any(number in candidate.printed_numbers for candidate in pool)
     artist = readings.any_artist
-    return Comparison(
-        candidate=candidate,
-        features={
-            "set_code": _set_agrees(subject, candidate),
-            "number": _number_agrees(readings, candidate),
-            "artist": same_artist(artist, candidate.artist) if artist and candidate.artist else None,
-            "copyright_year": _year_agrees(readings, candidate),
-            "language": _language_agrees(readings, candidate),
-        },
-    )
+    return [
+        Comparison(
+            candidate=candidate,
+            features={
+                "set_code": None if set_code is None else set_code in candidate.printed_sets,
+                "number": _number_agrees(number, candidate, is_exact=is_exact),
+                "artist": same_artist(artist, candidate.artist) if artist and candidate.artist else None,
+                "copyright_year": _year_agrees(readings, candidate),
+                "language": _language_agrees(readings, candidate),
+            },
+        )
+        for candidate in pool
+    ]
 
 
-def _set_agrees(subject: Subject, candidate: Candidate) -> bool | None:
-    set_code = effective_set_code(subject)
-    return None if set_code is None else set_code in candidate.printed_sets
+def _number_agrees(number: str | None, candidate: Candidate, *, is_exact: bool) -> bool | None:
+    """Compare numbers.
 
-
-def _number_agrees(readings: Readings, candidate: Candidate) -> bool | None:
-    """Compare numbers; one slip of the reader away is no disagreement, and no agreement."""
-    if readings.number is None or _is_weak(readings):
+    Args:
+        is_exact: a set code was read and some printing of the name has just this number. Otherwise the number may be
+            misread, and a printing whose own number is one slip away is neither confirmed nor struck out.
+    """
+    if number is None:
         return None
-    if readings.number in candidate.printed_numbers:
+    if number in candidate.printed_numbers:
         return True
-    near = any(is_near(readings.number, number) for number in candidate.printed_numbers)
-    return None if near else False
+    if not is_exact and any(is_near(number, other) for other in candidate.printed_numbers):
+        return None
+    return False
 
 
 def _year_agrees(readings: Readings, candidate: Candidate) -> bool | None:

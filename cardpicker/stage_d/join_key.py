@@ -51,6 +51,10 @@ def judge_join_key(subject: Subject, earlier: Sequence[Verdict] = ()) -> Verdict
     matches = narrow_same_line(matches, readings)
     if len(matches) > 1:
         return Abstained(reason=SkipReason.SAME_LINE, survivors=_ids(matches))
+    if _artist_agrees(readings.artist, matches[0]) is False and _near_rivals(
+        matches[0], readings, readings.number, of_set
+    ):
+        return Abstained(reason=SkipReason.ARTIST_CONTRADICTS, survivors=_ids(of_set))
     return _checked(matches[0], readings, SET_AND_NUMBER_CONFIDENCE, "set+number")
 
 
@@ -103,23 +107,40 @@ def year_agrees(readings: Readings, candidate: Candidate) -> bool:
 
 
 def _by_number(readings: Readings, number: str, candidates: Sequence[Candidate]) -> Verdict:
-    matches = [c for c in candidates if number in c.printed_numbers and not c.is_apart]
+    """Judge a number without a set code: a misread one soon fits another printing, so it must stand alone."""
+    pool = [candidate for candidate in candidates if not candidate.is_apart]
+    matches = [candidate for candidate in pool if number in candidate.printed_numbers]
     if len(matches) > 1:
         return Abstained(reason=SkipReason.AMBIGUOUS, survivors=_ids(matches))
-    if matches:
-        return _by_lone_number(readings, matches[0])
-    noise = readings.set_code is not None
-    return Abstained(reason=SkipReason.UNKNOWN_SET_CODE if noise else SkipReason.NUMBER_FITS_NONE)
-
-
-def _by_lone_number(readings: Readings, candidate: Candidate) -> Verdict:
-    artist = readings.any_artist
-    is_supported = year_agrees(readings, candidate) or (
-        artist and candidate.artist and same_artist(artist, candidate.artist)
-    )
+    if not matches:
+        noise = readings.set_code is not None
+        return Abstained(reason=SkipReason.UNKNOWN_SET_CODE if noise else SkipReason.NUMBER_FITS_NONE)
+    match = matches[0]
+    if readings.copyright_year is not None and match.dated is not None and not year_agrees(readings, match):
+        return Abstained(reason=SkipReason.YEAR_CONTRADICTS, survivors=(match.id,))
+    rivals = _near_rivals(match, readings, number, pool)
+    if rivals:
+        return Abstained(reason=SkipReason.AMBIGUOUS, survivors=_ids([match, *rivals]))
+    is_supported = year_agrees(readings, match) or _artist_agrees(readings.any_artist, match)
     if not is_supported and is_doubtful(readings, MIN_LONE_NUMBER_CONFIDENCE):
-        return Abstained(reason=SkipReason.LOW_CONFIDENCE, survivors=(candidate.id,))
-    return _checked(candidate, readings, NUMBER_CONFIDENCE, "number")
+        return Abstained(reason=SkipReason.LOW_CONFIDENCE, survivors=(match.id,))
+    return _checked(match, readings, NUMBER_CONFIDENCE, "number")
+
+
+def _near_rivals(match: Candidate, readings: Readings, number: str, pool: Sequence[Candidate]) -> list[Candidate]:
+    """Return the other printings whose number is one slip away and that neither artist nor year strikes out."""
+    return [
+        rival
+        for rival in pool
+        if rival is not match
+        and any(is_near(number, other) for other in rival.printed_numbers)
+        and not (readings.copyright_year is not None and rival.dated is not None and not year_agrees(readings, rival))
+        and _artist_agrees(readings.any_artist, rival) is not False
+    ]
+
+
+def _artist_agrees(read: str | None, candidate: Candidate) -> bool | None:
+    return same_artist(read, candidate.artist) if read and candidate.artist else None
 
 
 def _stray_line(subject: Subject) -> Verdict:
@@ -156,10 +177,8 @@ def _checked(candidate: Candidate, readings: Readings, confidence: float, basis:
         return Abstained(reason=SkipReason.TRUNCATED, survivors=survivors)
     if year_contradicts(readings, candidate):
         return Abstained(reason=SkipReason.YEAR_CONTRADICTS, survivors=survivors)
-    row_agrees, artist_agrees = (
-        same_artist(read, candidate.artist) if read and candidate.artist else None
-        for read in (readings.row_artist, readings.artist)
-    )
+    row_agrees = _artist_agrees(readings.row_artist, candidate)
+    artist_agrees = _artist_agrees(readings.artist, candidate)
     # A number alone is too thin to stand against a name.
     if row_agrees is False or (artist_agrees is False and basis == "number" and not row_agrees):
         return Abstained(reason=SkipReason.ARTIST_CONTRADICTS, survivors=survivors)

@@ -48,6 +48,24 @@ def test_one_survivor_with_two_agreements_is_voted_for(readings: dict[str, Any],
     assert outcome(EVE, MM3, **readings) == expected
 
 
+def test_full_agreement_outweighs_printings_that_only_a_slip_would_make() -> None:
+    """Number, artist and year together choose; any two of them leave the near number possible."""
+    m14 = candidate(1, "m14", "91", year=2013, artist="Rob Alexander")
+    m13 = candidate(2, "m13", "81", year=2012, artist="Rob Alexander")
+
+    assert outcome(m14, m13, number="91", artist="Rob Alexander", copyright_year=2013) == 1
+    assert outcome(m14, m13, number="91", artist="Rob Alexander") == SkipReason.AMBIGUOUS
+    assert outcome(m14, m13, number="91", copyright_year=2013) == SkipReason.AMBIGUOUS
+
+
+def test_a_number_that_another_printing_has_is_not_taken_for_a_slip() -> None:
+    """Set code and number that contradict each other are no vote, whatever the artist."""
+    collectors = candidate(1, "ced", "167", artist="Anson Maddocks")
+    revised = candidate(2, "3ed", "168", artist="Anson Maddocks")
+
+    assert outcome(collectors, revised, set_code="ced", number="168", artist="Anson Maddocks") == SkipReason.NONE_FITS
+
+
 def test_an_artist_alone_does_not_choose_among_printings() -> None:
     """One agreement is a guess where the name has several printings."""
     assert outcome(M12, LEA, artist="Kev Walker") == SkipReason.TOO_LITTLE

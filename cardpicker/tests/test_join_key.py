@@ -81,6 +81,28 @@ def test_a_number_alone_does_not_stand_against_an_artist() -> None:
     assert outcome(verdict(ISD, MID, number="51", artist="Matt Stewart")) == SkipReason.ARTIST_CONTRADICTS
 
 
+def test_a_number_alone_stands_only_where_no_other_printing_is_one_slip_away() -> None:
+    """Artist or year may strike the near one out; with a set code the number is taken as read."""
+    m12 = candidate(1, "m12", "33", year=2011, artist="Greg Staples")
+    m13 = candidate(2, "m13", "31", year=2012, artist="Rebecca Guay")
+
+    assert outcome(verdict(m12, m13, number="31")) == SkipReason.AMBIGUOUS
+    assert outcome(verdict(m12, m13, number="31", artist="Rebecca Guay")) == (2, 0.75)
+    assert outcome(verdict(m12, m13, number="31", copyright_year=2013)) == SkipReason.YEAR_CONTRADICTS
+    assert outcome(verdict(m12, m13, number="33", copyright_year=2010)) == (1, 0.75)
+    assert outcome(verdict(m12, m13, set_code="m13", number="31")) == (2, 0.85)
+
+
+def test_a_neighbor_in_the_set_by_the_artist_read_withholds_the_match() -> None:
+    """Basic lands of one set differ by one digit and by their artists."""
+    dark = candidate(1, "roe", "235", artist="Vincent Proce")
+    light = candidate(2, "roe", "236", artist="John Avon")
+
+    assert outcome(verdict(dark, light, set_code="roe", number="236", artist="Vincent Proce")) == (
+        SkipReason.ARTIST_CONTRADICTS
+    )
+
+
 def test_what_is_not_known_of_a_printing_contradicts_nothing() -> None:
     """No release date, artist or border in the catalogue is no disagreement."""
     bare = candidate(5, "dbl", "47")
