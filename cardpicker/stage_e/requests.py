@@ -1,22 +1,24 @@
 """Asking for a dispatch. Cards are due because the database says so; a task only says that somebody should look.
 
-Requests coalesce: at most one a transaction, at most twice the slots in the queue, whatever the number of saves.
+Requests coalesce: at most one a transaction, at most twice the slots waiting in the queue, whatever the number of saves.
 """
 
 from __future__ import annotations
 
 import functools
-import logging
+from datetime import timedelta
 
 from django.conf import settings
 from django.db import connection, transaction
+from django.utils import timezone
+from django.utils import timezone
 from django_q.conf import Conf
 from django_q.models import OrmQ
 from django_q.tasks import async_task
 
-logger = logging.getLogger(__name__)
-
 DISPATCH_TASK = "cardpicker.stage_e.dispatch.dispatch_for_card"
+#: Past django-q2's own time-out, a worker that still held the task is gone.
+STRANDED_AFTER_S = 30
 _QUEUE_LOCK = 0x5E_0E
 
 
@@ -27,9 +29,17 @@ def request_dispatch(reason: str, card_id: int | None = None) -> None:
     transaction.on_commit(functools.partial(_enqueue, card_id, reason))
 
 
-def queued_requests() -> int:
-    """Return how many dispatches the queue holds, the running ones included."""
-    return int(OrmQ.objects.filter(key=Conf.CLUSTER_NAME).count())
+def waiting_requests() -> int:
+    """Return how many dispatches nobody has been handed yet; those that run may have looked for due cards already."""
+    return int(OrmQ.objects.filter(key=Conf.CLUSTER_NAME, lock__lte=timezone.now()).count())
+
+
+def drop_stranded_requests() -> int:
+    """Remove requests handed to a worker that cannot be running any more; the cards they asked for are due without them."""
+    # django-q2 sets a row's lock to the moment at which it will hand the row out again.
+    latest = timezone.now() + timedelta(seconds=Conf.RETRY - Conf.TIMEOUT - STRANDED_AFTER_S)
+    stranded = OrmQ.objects.filter(key=Conf.CLUSTER_NAME, lock__gt=timezone.now(), lock__lt=latest)
+    return int(stranded.delete()[0])
 
 
 def _is_requested() -> bool:
@@ -39,9 +49,9 @@ def _is_requested() -> bool:
 
 def _enqueue(card_id: int | None, reason: str) -> None:
     most = 2 * settings.STAGE_E.slots
-    if queued_requests() >= most:
+    if waiting_requests() >= most:
         return
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_QUEUE_LOCK,))
-        if queued_requests() < most:
+        if waiting_requests() < most:
             async_task(DISPATCH_TASK, card_id, reason, task_name=f"dispatch {reason}"[:100])

@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 from cardpicker.models import Card, FetchOutcome
 from cardpicker.stage_c.currency import current_evidence
 from cardpicker.stage_d.registry import stage_d_manifest
-from cardpicker.stage_e import ledger, work
+from cardpicker.stage_e import ledger, requests, work
 from cardpicker.stage_e.dispatch import DispatchOptions, dispatch_micro_batch, new_run_id
 from cardpicker.stage_e.outcomes import DispatchOutcome, DispatchStatus
 
@@ -29,6 +29,7 @@ class Reconciled:
 
     runs_closed: int
     leases_ended: int
+    requests_dropped: int
     made_due: int
     window_trimmed: int
 
@@ -51,6 +52,7 @@ def reconcile(max_attempts: int) -> Reconciled:
     return Reconciled(
         runs_closed=len(dead),
         leases_ended=work.expire(max_attempts, owners=dead),
+        requests_dropped=requests.drop_stranded_requests(),
         made_due=_mark_unfinished_due(),
         window_trimmed=FetchOutcome.objects.filter(at__lt=Now() - WINDOW_KEPT).delete()[0],
     )

@@ -44,7 +44,7 @@ class Command(BaseCommand):
     def _reconciled(self, done: Reconciled) -> None:
         self.stdout.write(
             f"reconciled: {done.runs_closed} dead runs closed, {done.leases_ended} leases ended,"
-            f" {done.made_due} cards made due, {done.window_trimmed} old fetch records removed"
+            f" {done.requests_dropped} stranded requests dropped, {done.made_due} cards made due, {done.window_trimmed} old fetch records removed"
         )
 
     def _batch(self, outcome: DispatchOutcome) -> None:
