@@ -12,11 +12,12 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from cardpicker.stage_c.conveyor import Payload
+from cardpicker.stage_c.conveyor import ConveyorSettings, Payload
 from cardpicker.stage_c.evidence import ComputeContext
 from cardpicker.stage_c.fetch.fetcher import ImageFetcher
 from cardpicker.stage_c.fetch.limiter import take_permits
 from cardpicker.stage_c.fetch.location import ImagePlace, image_place
+from cardpicker.stage_c.hooks import ComputeParts
 from cardpicker.stage_c.outcomes import Deferred, Failed, Fetched, FetchOutcome, LockedOut, Throttled, Unusable
 from cardpicker.stage_c.plan import CardPlan
 from cardpicker.stage_c.settings import StageCSettings
@@ -112,3 +113,17 @@ class Departures:
             now = time.monotonic()
             kept.extend(now + wait_s for wait_s in take_permits(destination, count, self._settings.google_image_rate))
         return kept.popleft()
+
+
+def conveyor_settings(settings: StageCSettings, parts: ComputeParts) -> ConveyorSettings:
+    """Return the sizes and clocks of the two pools."""
+    return ConveyorSettings(
+        fetch_threads=settings.fetch_threads,
+        compute_workers=settings.compute_workers,
+        queue_depth=settings.queue_depth,
+        start_method=settings.start_method,
+        preload=parts.preload,
+        compute_timeout_s=settings.compute_timeout_s,
+        tasks_per_worker=settings.tasks_per_worker,
+        worker_rss_mb=settings.worker_rss_mb,
+    )

@@ -45,7 +45,7 @@ T = TypeVar("T")
 class Settle(Protocol):
     """Writes what became of a card's work, in the transaction that is open; raises LeaseLostError when it may not."""
 
-    def __call__(self, card_id: int, outcome: CardOutcome) -> None:
+    def __call__(self, card_id: int, outcome: CardOutcome, /) -> None:
         """Settle the card's work."""
 
 
@@ -169,7 +169,7 @@ def _row(card_id: int, image_version: str, evidence: CardEvidence, *, run_id: st
 def _fitting(field: str, text: str) -> str:
     """Return text for a promoted column, empty when it is too long to be what the column is for."""
     cleaned = clean_text(text)
-    limit = ImageEvidence._meta.get_field(field).max_length
+    limit = getattr(ImageEvidence._meta.get_field(field), "max_length", None)
     return cleaned if limit is None or len(cleaned) <= limit else ""
 
 

@@ -1,11 +1,9 @@
-"""What a batch knows of its cards before anything is fetched: one query, then plain values that threads may see."""
+"""What a batch knows of its cards before anything is fetched: two queries, then plain values that threads may see."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from django.db.models import Exists, OuterRef
 
 from cardpicker.models import Card
 from cardpicker.stage_c.currency import current_evidence
@@ -28,15 +26,9 @@ class CardPlan:
 
 def load_plans(card_ids: Sequence[int]) -> list[CardPlan]:
     """Return the cards that their sources still list, in the order of ``card_ids``, each once."""
-    found = {
-        card.pk: card
-        for card in Card.objects.present()
-        .filter(pk__in=card_ids)
-        .order_by()
-        .select_related("source")
-        .annotate(is_current=Exists(current_evidence().filter(card=OuterRef("pk"))))
-    }
-    return [_plan(found[card_id], found[card_id].is_current) for card_id in dict.fromkeys(card_ids) if card_id in found]
+    found = Card.objects.present().order_by().select_related("source").in_bulk(card_ids)
+    current = set(current_evidence().filter(card_id__in=card_ids).values_list("card_id", flat=True))
+    return [_plan(found[card_id], card_id in current) for card_id in dict.fromkeys(card_ids) if card_id in found]
 
 
 def _plan(card: Card, is_current: bool) -> CardPlan:

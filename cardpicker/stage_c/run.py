@@ -15,7 +15,7 @@ from typing import assert_never
 
 from cardpicker.catalogue.lexicon import artists_by_name_key, load_lexicon
 from cardpicker.stage_c import conveyor
-from cardpicker.stage_c.departures import Departures, Flight
+from cardpicker.stage_c.departures import Departures, Flight, conveyor_settings
 from cardpicker.stage_c.evidence import CardEvidence, ComputeContext
 from cardpicker.stage_c.fetch.limiter import hold_back
 from cardpicker.stage_c.fetch.refusals import RefusalStreak
@@ -44,6 +44,7 @@ from cardpicker.stage_c.transfer import find_donors, transfer_evidence
 __all__ = ["LeaseLostError", "Settle", "StageCHooks", "StageCReport", "run_stage_c"]
 
 THROTTLED_IN_A_ROW = 3  #: Ends a batch: the destination means it.
+_ENGINE_GONE = "OcrUnavailableError"  #: Crosses the process boundary as the start of a text.
 _ARRIVED = Fetched(body=b"", sha256="")
 
 
@@ -132,7 +133,7 @@ class _Batch:
             self._departures.flights(),
             self._departures.fetch,
             parts.compute,
-            settings=_conveyor_settings(self._settings, parts),
+            settings=conveyor_settings(self._settings, parts),
             initializer=parts.initializer,
             initargs=parts.initargs,
             should_stop=self.is_over,
@@ -172,6 +173,9 @@ class _Batch:
             case conveyor.Computed(value=other):
                 self._arrived(flight)
                 self._settle_alike(flight.plan, Crashed(detail=f"the extraction returned a {type(other).__name__}"))
+            case conveyor.ComputeFailed(detail=detail) if detail.startswith(_ENGINE_GONE):
+                self._arrived(flight)
+                self._end(detail)  # Nothing is known of this image: it stays open, and is deferred with the rest.
             case conveyor.ComputeFailed(detail=detail) | conveyor.ComputeCrashed(detail=detail):
                 self._arrived(flight)
                 self._settle_alike(flight.plan, Crashed(detail=detail))
@@ -283,16 +287,3 @@ class _Batch:
     def _end(self, reason: str) -> None:
         self._over = self._over or reason
         self._departures.stop()
-
-
-def _conveyor_settings(settings: StageCSettings, parts: ComputeParts) -> conveyor.ConveyorSettings:
-    return conveyor.ConveyorSettings(
-        fetch_threads=settings.fetch_threads,
-        compute_workers=settings.compute_workers,
-        queue_depth=settings.queue_depth,
-        start_method=settings.start_method,
-        preload=parts.preload,
-        compute_timeout_s=settings.compute_timeout_s,
-        tasks_per_worker=settings.tasks_per_worker,
-        worker_rss_mb=settings.worker_rss_mb,
-    )

@@ -200,10 +200,32 @@ def test_refusals_with_a_success_between_are_their_files_own() -> None:
     """One answer proves that we are not locked out."""
     streak: RefusalStreak[int] = RefusalStreak()
     refused, fetched = Gone(detail="403", refused=True), Fetched(body=b"", sha256="")
+    outcomes: list[FetchOutcome] = [refused, refused, fetched, refused]
 
-    judged = [
-        pair for n, outcome in enumerate([refused, refused, fetched, refused]) for pair in streak.judge(n, outcome)
-    ]
+    judged = [pair for n, outcome in enumerate(outcomes) for pair in streak.judge(n, outcome)]
 
     assert judged == [(0, refused), (1, refused), (2, fetched)]
     assert streak.release() == [(3, refused)]
+
+
+def test_a_lockout_seen_otherwise_covers_the_refusals_around_it() -> None:
+    """Refusals before and after the page that says it are the same refusal."""
+    streak: RefusalStreak[int] = RefusalStreak()
+    refused, locked_out = Gone(detail="403", refused=True), LockedOut(detail="unusual traffic page")
+    outcomes: list[FetchOutcome] = [refused, locked_out, refused]
+
+    judged = [pair for n, outcome in enumerate(outcomes) for pair in streak.judge(n, outcome)]
+
+    assert judged == [(0, locked_out), (1, locked_out), (2, locked_out)]
+
+
+def test_a_success_ends_a_lockouts_hold_on_the_refusals_after_it() -> None:
+    """Whoever answers again is asked about each file anew."""
+    streak: RefusalStreak[int] = RefusalStreak()
+    refused = Gone(detail="403", refused=True)
+    outcomes: list[FetchOutcome] = [LockedOut(detail="page"), Fetched(body=b"", sha256=""), refused]
+
+    judged = [pair for n, outcome in enumerate(outcomes) for pair in streak.judge(n, outcome)]
+
+    assert [key for key, _ in judged] == [0, 1]
+    assert streak.release() == [(2, refused)]

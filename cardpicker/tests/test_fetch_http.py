@@ -200,7 +200,7 @@ def test_changed_bytes_are_a_failure_that_says_what_to_do(server: MisbehavingSer
     digests: list[dict[str, str]] = [{"expected_sha256": "0" * 64}, {"expected_md5": "0" * 32}]
 
     for digest in digests:
-        outcome = fetch_image(server.url("/card.png"), settings=SETTINGS, trust=LOOPBACK, **digest)  # type: ignore[arg-type]
+        outcome = fetch_image(server.url("/card.png"), settings=SETTINGS, trust=LOOPBACK, **digest)
         assert outcome == Failed(detail="the file changed since its source was synced: run update_database")
 
 

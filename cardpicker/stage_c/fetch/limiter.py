@@ -21,8 +21,8 @@ RETURNING EXTRACT(EPOCH FROM next_permit_at - clock_timestamp())
 """
 _HOLD = """
 UPDATE cardpicker_fetchbudget
-SET next_permit_at = GREATEST(next_permit_at, clock_timestamp() + make_interval(secs => %(seconds)s))
-WHERE destination = %(destination)s
+SET next_permit_at = GREATEST(next_permit_at, clock_timestamp() + make_interval(secs => %s))
+WHERE destination = %s
 """
 
 
@@ -35,7 +35,7 @@ def take_permits(destination: str, count: int, rate_per_s: float) -> list[float]
     if count < 1:
         return []
     interval_s = 1.0 / rate_per_s
-    parameters = {"destination": destination, "count": count, "interval_s": interval_s}
+    parameters: dict[str, str | float] = {"destination": destination, "count": count, "interval_s": interval_s}
     with connection.cursor() as cursor:
         cursor.execute(_TAKE, parameters)
         row = cursor.fetchone()
@@ -51,7 +51,7 @@ def hold_back(destination: str, seconds: float) -> None:
     """Let nobody fetch from ``destination`` for ``seconds``, at most ten minutes, as it asked for."""
     _create(destination)
     with connection.cursor() as cursor:
-        cursor.execute(_HOLD, {"destination": destination, "seconds": min(max(0.0, seconds), MAX_HOLD_S)})
+        cursor.execute(_HOLD, [min(max(0.0, seconds), MAX_HOLD_S), destination])
 
 
 def _create(destination: str) -> None:
