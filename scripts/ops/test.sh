@@ -24,6 +24,8 @@ apt_install() { # apt_install PROGRAM PACKAGE
 
 if [ "${REQUIRE_ALL:-}" = 1 ]; then
   apt_install tesseract tesseract-ocr
+  # It lies where an ordinary user's PATH does not look.
+  apt_install /usr/sbin/pgbouncer pgbouncer
 fi
 
 cd "$project"
