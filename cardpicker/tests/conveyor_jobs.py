@@ -51,6 +51,12 @@ def take_time(body: bytes, context: float) -> bytes:
     return body
 
 
+def pid_after(body: bytes, context: float) -> int:
+    """Work for ``context`` seconds and return who did."""
+    time.sleep(context)
+    return os.getpid()
+
+
 def fail(body: bytes, context: Any) -> Any:
     """Raise."""
     raise ValueError(f"no good: {context}")
@@ -91,7 +97,7 @@ def misbehave(body: bytes, context: Any) -> Any:
         case "speechless error":
             raise SpeechlessError
         case "unpicklable value":
-            return open(os.devnull)  # noqa: SIM115
+            return open(os.devnull)
         case "value that does not unpickle":
             return TwoArgumentError("trouble", "home")
     return os.getpid()

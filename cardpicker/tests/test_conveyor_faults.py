@@ -87,7 +87,7 @@ def test_a_context_that_does_not_cross_is_a_failure_of_its_item(start_method: st
 def test_an_answer_larger_than_any_buffer_arrives(start_method: str) -> None:
     """Both directions carry more than a socket holds."""
     body = os.urandom(5_000_000)
-    (found,) = run([body], lambda item: to_payload(item), jobs.echo, settings=settings_for(start_method))
+    (found,) = run([body], to_payload, jobs.echo, settings=settings_for(start_method))
 
     assert isinstance(found.outcome, Computed)
     assert found.outcome.value[1] == body

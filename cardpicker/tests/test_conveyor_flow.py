@@ -94,14 +94,14 @@ def test_items_are_pulled_lazily_in_the_calling_thread(start_method: str) -> Non
 def test_a_stop_starts_nothing_new_and_drains(start_method: str) -> None:
     """What was pulled is finished and yielded; what was not stays where it is."""
     permits = Permits()
-    stopped = False
+    stop = threading.Event()
     seen = []
     for result in run(
-        permits.pull(100), to_payload, jobs.echo, settings=settings_for(start_method), should_stop=lambda: stopped
+        permits.pull(100), to_payload, jobs.echo, settings=settings_for(start_method), should_stop=stop.is_set
     ):
         seen.append(result)
         if len(seen) == 5:
-            stopped = True
+            stop.set()
             pulled_by_then = permits.pulled
 
     assert permits.pulled == pulled_by_then < 100

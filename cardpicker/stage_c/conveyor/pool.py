@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from .fork_server import ensure_own_fork_server
+from .log_handlers import held_log_handlers
 from .process import Answer, Kind, receive_frame, send, work
 from .types import (
     ComputeCrashed,
@@ -96,7 +97,8 @@ class Pool:
             process = self._context.Process(  # type: ignore[attr-defined]
                 target=work, args=(theirs, their_line, self._task), daemon=True, name="stage-c-compute"
             )
-            process.start()
+            with held_log_handlers() if self.settings.start_method == "fork" else contextlib.nullcontext():
+                process.start()
             opened.pop_all()
         theirs.close()
         their_line.close()
