@@ -5,7 +5,7 @@ Readings come off strangers' images, so whatever is in them passes ``format_html
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,20 @@ from django.utils.safestring import SafeString
 
 NOTHING = "–"
 LONGEST_VALUE = 2000
+FIRST = (
+    "error",
+    "number",
+    "set_size",
+    "set_code",
+    "set_code_known",
+    "rarity",
+    "language",
+    "artist",
+    "artist_in_row",
+    "copyright_year",
+    "confidence",
+)
+LAST = ("raw", "rows")
 #: Endings of names that say a unit.
 UNITS = {"px": "px", "mm": "mm", "deg": "°", "ms": "ms", "s": "s", "mb": "MB", "bytes": "bytes", "dpi": "dpi"}
 
@@ -36,12 +50,16 @@ def state_badge(text: str, tone: str = "") -> SafeString:
     return format_html('<span class="state{}">{}</span>', f" state-{tone}" if tone else "", text)
 
 
+def shortened(text: str, length: int = 100) -> str:
+    """Return a text that may be long as it fits into a line."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
 def clipped(text: str, length: int = 160) -> SafeString | str:
     """Show the beginning of a text that may be long, the whole of it as its title."""
     if not text:
         return NOTHING
-    short = text if len(text) <= length else f"{text[: length - 1]}…"
-    return format_html('<span class="clip" title="{}">{}</span>', text, short)
+    return format_html('<span class="clip" title="{}">{}</span>', text, shortened(text, length))
 
 
 def duration(seconds: float | None) -> str:
@@ -71,24 +89,33 @@ def percent(value: float | None) -> str:
     return NOTHING if value is None else f"{value:.0%}"
 
 
-def table(values: Any, *, units: bool = True) -> SafeString | str:
-    """Show a JSON object as an aligned table, one row a key; odd JSON is shown as the value that it is."""
-    rows = list(_rows(values, units=units))
+def table(values: Any, *, units: bool = True, keep_order: bool = False) -> SafeString | str:
+    """Show a JSON object as an aligned table, one row a key; odd JSON is shown as the value that it is.
+
+    Args:
+        units: take the unit off the end of a key.
+        keep_order: for objects of our own; the database keeps no order of keys, so what it returns is sorted.
+    """
+    rows = list(_rows(values, units=units, keep_order=keep_order))
     return _as_table(format_html_join("", "<tr><th>{}</th><td>{}</td></tr>", rows)) if rows else NOTHING
 
 
-def tables_by_extractor(readings: Any, versions: Any) -> SafeString | str:
-    """Show readings as one table with a heading for each extractor, its version beside its name."""
+def tables_by_extractor(readings: Any, versions: Any, order: Sequence[str]) -> SafeString | str:
+    """Show readings as one table with a heading for each extractor, its version beside its name.
+
+    Args:
+        order: names of extractors, which come first in this order; others follow.
+    """
     if not isinstance(readings, Mapping):
         return table(readings)
     if not readings:
         return "Nothing was read."
     known = versions if isinstance(versions, Mapping) else {}
     parts = []
-    for name, reading in readings.items():
+    for name in sorted(readings, key=lambda name: (order.index(name) if name in order else len(order), name)):
         version = f" (version {known[name]})" if name in known else ""
         heading = format_html('<tr><th class="extractor" colspan="2">{}{}</th></tr>', _label(str(name), False), version)
-        rows = format_html_join("", "<tr><th>{}</th><td>{}</td></tr>", _rows(reading, units=True))
+        rows = format_html_join("", "<tr><th>{}</th><td>{}</td></tr>", _rows(readings[name], units=True))
         parts.append((heading, rows))
     return _as_table(format_html_join("", "{}{}", parts))
 
@@ -97,13 +124,20 @@ def _as_table(rows: SafeString) -> SafeString:
     return format_html('<table class="readings"><tbody>{}</tbody></table>', rows)
 
 
-def _rows(values: Any, *, units: bool) -> Iterator[tuple[str, SafeString | str]]:
+def _rows(values: Any, *, units: bool, keep_order: bool = False) -> Iterator[tuple[str, SafeString | str]]:
     if not isinstance(values, Mapping):
         if values not in (None, "", []):
             yield "value", _shown(values)
         return
-    for key, value in values.items():
-        yield _label(str(key), units), _shown(value)
+    for key in values if keep_order else sorted(values, key=_rank):
+        yield _label(str(key), units), _shown(values[key])
+
+
+def _rank(key: str) -> tuple[int, str]:
+    """Order what people look for first and raw text last."""
+    if key in FIRST:
+        return FIRST.index(key), key
+    return len(FIRST) + (key in LAST), key
 
 
 def _label(key: str, units: bool) -> str:

@@ -18,6 +18,8 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Pipeline", ("CardWork", "PilotRunLedger", "EnvelopeTrip", "StageEThrottleCounter")),
     ("Fetching", ("FetchOutcome", "FetchBudget")),
 )
+#: What every page links to.
+MAIN = ("Card", "ReviewItem", "CardWork", "PilotRunLedger", "EnvelopeTrip", "Source")
 OWN_APP = "cardpicker"
 APP_HEADINGS = {"auth": "People", "django_q": "Task queue"}
 
@@ -29,12 +31,14 @@ class OperationsSite(admin.AdminSite):
     site_title = "Cardpicker"
     index_title = "Operations"
     index_template = "operations/index.html"
+    enable_nav_sidebar = False  # the lists need the width; a row of links does
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         """Add the open trips, so that a halt is seen from every page."""
         context = super().each_context(request)
         if context["has_permission"] and not context["is_popup"]:
             context["open_trips"] = list(EnvelopeTrip.objects.filter(acknowledged_at__isnull=True).order_by("pk"))
+            context["main_links"] = _main_links(context["available_apps"])
             context["may_see_trips"] = request.user.has_perm("cardpicker.view_envelopetrip")
         return context
 
@@ -60,6 +64,11 @@ class OperationsSite(admin.AdminSite):
             if app["app_label"] != OWN_APP
         ]
         return [group for app in ours for group in _grouped(app)] + others
+
+
+def _main_links(apps: list[Any]) -> list[dict[str, Any]]:
+    models = {model["object_name"]: model for app in apps for model in app["models"] if model["admin_url"]}
+    return [models[name] for name in MAIN if name in models]
 
 
 def _grouped(app: Any) -> list[dict[str, Any]]:

@@ -7,10 +7,11 @@ from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 
 from cardpicker.operations.formatting import NOTHING
 
@@ -41,6 +42,24 @@ class ListAdmin(PlainAdmin[M]):
     list_per_page = 50
     list_max_show_all = 200
     empty_value_display = NOTHING
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Head the list with what is in it."""
+        context = {"title": capfirst(self.opts.verbose_name_plural), **(extra_context or {})}
+        return super().changelist_view(request, context)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Head the page with the row in words."""
+        row = kwargs.get("obj")
+        if row is not None:
+            context |= {"title": capfirst(self.opts.verbose_name), "subtitle": self.describe(row)}
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def describe(self, obj: M) -> str:
+        """Name the row."""
+        return str(obj)
 
 
 class ReadOnlyAdmin(ListAdmin[M]):
@@ -73,6 +92,17 @@ class ByAddressFilter(admin.SimpleListFilter):
         """Filter by the value in the address."""
         value = self.value()
         return queryset.filter(**{self.lookup: value}) if value else queryset
+
+
+def titled(title: str, base: type[admin.FieldListFilter]) -> type[admin.FieldListFilter]:
+    """Return a field's filter under another heading than the field's name."""
+
+    class Titled(base):  # type: ignore[misc, valid-type]
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.title = title
+
+    return Titled
 
 
 def link_to(row: Model | None, text: str = "") -> SafeString | str:

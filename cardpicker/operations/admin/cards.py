@@ -12,12 +12,12 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from cardpicker.models import Card, CardPrintingTag, CardWork, PrintingTagStatus
-from cardpicker.operations.admin.base import ByAddressFilter, ListAdmin, link_to, page_of
+from cardpicker.operations.admin.base import ByAddressFilter, ListAdmin, link_to, page_of, titled
 from cardpicker.operations.admin.evidence import evidence_panel
 from cardpicker.operations.admin.thumbnails import thumbnail
 from cardpicker.operations.admin.votes import MACHINES, VotesOfCard, best_machine_vote, described, survivors
 from cardpicker.operations.admin.work import AsksAgain, StateFilter, next_try, work_of, work_state
-from cardpicker.operations.formatting import NOTHING, byte_size, percent, state_badge, table, when
+from cardpicker.operations.formatting import NOTHING, byte_size, clipped, percent, state_badge, table, when
 
 TONES: dict[str, str] = {PrintingTagStatus.RESOLVED: "good", PrintingTagStatus.NO_MATCH: "busy"}
 
@@ -40,7 +40,7 @@ class RunOfCardFilter(ByAddressFilter):
 class PresentFilter(admin.SimpleListFilter):
     """Cards by whether their source still lists them."""
 
-    title = "in its source"
+    title = "listing"
     parameter_name = "removed"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -58,10 +58,10 @@ class PresentFilter(admin.SimpleListFilter):
 class CardAdmin(AsksAgain, ListAdmin[Card]):
     """Cards come and go with their source; a person may set a card's printing, and nothing else by hand."""
 
-    list_display = ("name", "picture", "source", "work_shown", "status", "identified_as", "best_vote", "sureness")
+    list_display = ("short_name", "picture", "source", "work_shown", "status", "identified_as", "best_vote", "sureness")
     list_filter = (
         WorkStateFilter,
-        "printing_tag_status",
+        ("printing_tag_status", titled("status", admin.ChoicesFieldListFilter)),
         "source",
         "card_type",
         PresentFilter,
@@ -92,6 +92,12 @@ class CardAdmin(AsksAgain, ListAdmin[Card]):
         """Return all fields but the printing that a person sets."""
         return [name for name in flatten_fieldsets(self.fieldsets) if name != "canonical_card"]
 
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Call the one field that is edited what it is."""
+        if db_field.name == "canonical_card":
+            kwargs["label"] = "Printing set by a person"
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Cards come from a sync."""
         return False
@@ -109,6 +115,11 @@ class CardAdmin(AsksAgain, ListAdmin[Card]):
     def ask_for_cards_again(self, request: HttpRequest, queryset: QuerySet[Card]) -> None:
         """Make the work of the chosen cards due."""
         self.tell(request, CardWork.objects.filter(card__in=queryset.order_by().values("pk")))
+
+    @admin.display(description="name", ordering="name")
+    def short_name(self, obj: Card) -> SafeString | str:
+        """The beginning of the name."""
+        return clipped(obj.name or f"card {obj.pk}", 80)
 
     @admin.display(description="image")
     def picture(self, obj: Card) -> SafeString:
@@ -182,7 +193,7 @@ class CardAdmin(AsksAgain, ListAdmin[Card]):
             work_state(work),
             next_try(work),
             link_to(work, "Open the work"),
-            table(facts),
+            table(facts, keep_order=True),
         )
 
     @admin.display(description="review")

@@ -10,8 +10,8 @@ from cardpicker.models import ImageEvidence
 from cardpicker.operations.admin.base import ReadOnlyAdmin, link_to
 from cardpicker.operations.admin.thumbnails import thumbnail
 from cardpicker.operations.admin.work import run_link
-from cardpicker.operations.formatting import NOTHING, duration, state_badge, tables_by_extractor, when
-from cardpicker.stage_c.extractors.registry import manifest
+from cardpicker.operations.formatting import NOTHING, duration, shortened, state_badge, tables_by_extractor, when
+from cardpicker.stage_c.extractors.registry import EXTRACTORS, manifest
 
 
 @admin.register(ImageEvidence)
@@ -33,7 +33,11 @@ class EvidenceAdmin(ReadOnlyAdmin[ImageEvidence]):
     @admin.display(description="card", ordering="card__name")
     def card_link(self, obj: ImageEvidence) -> SafeString | str:
         """Link to the card."""
-        return link_to(obj.card, obj.card.name or f"card {obj.card_id}")
+        return link_to(obj.card, self.describe(obj))
+
+    def describe(self, obj: ImageEvidence) -> str:
+        """Name the card rather than its id."""
+        return shortened(obj.card.name) or f"card {obj.card_id}"
 
     @admin.display(description="image")
     def picture(self, obj: ImageEvidence) -> SafeString:
@@ -93,7 +97,7 @@ class EvidenceAdmin(ReadOnlyAdmin[ImageEvidence]):
     @admin.display(description="readings")
     def readings_shown(self, obj: ImageEvidence) -> SafeString | str:
         """The readings as aligned tables."""
-        return tables_by_extractor(obj.readings, obj.extractor_versions)
+        return readings_table(obj)
 
 
 def evidence_currency(evidence: ImageEvidence) -> SafeString:
@@ -118,5 +122,10 @@ def evidence_panel(evidence: ImageEvidence | None) -> SafeString | str:
         duration(evidence.elapsed_ms / 1000),
         when(evidence.created_at),
         link_to(evidence, "Open the evidence"),
-        tables_by_extractor(evidence.readings, evidence.extractor_versions),
+        readings_table(evidence),
     )
+
+
+def readings_table(evidence: ImageEvidence) -> SafeString | str:
+    """Show the readings in the order in which the extractors run."""
+    return tables_by_extractor(evidence.readings, evidence.extractor_versions, [each.name for each in EXTRACTORS])

@@ -52,18 +52,17 @@ class RunAdmin(ReadOnlyAdmin[PilotRunLedger]):
 
     list_display = (
         "started",
-        "state",
+        "state_and_reason",
         "trigger",
         "run",
-        "batch_size",
+        "cards",
         "read",
         "trouble",
-        "stage_d_votes",
-        "stage_d_review",
-        "stage_d_resolved",
+        "votes",
+        "review",
+        "resolved",
         "took",
         "memory",
-        "why",
     )
     list_filter = ("status", "trigger_reason", "host")
     search_fields = ("run_id", "batch_id__exact", "host", "reason")
@@ -72,7 +71,7 @@ class RunAdmin(ReadOnlyAdmin[PilotRunLedger]):
     ordering = ("-started_at",)
     fieldsets = (
         (None, {"fields": ("run", "batch_id", "state", "trigger", "reason", "started", "ended", "took")}),
-        ("Cards", {"fields": ("batch_size", "stage_c", "stage_d", "yields_shown", "links")}),
+        ("Cards", {"fields": ("cards", "stage_c", "stage_d", "yields_shown", "links")}),
         ("Process", {"fields": ("owner", "slot", "heartbeat", "memory", "tree_memory", "trip")}),
     )
 
@@ -91,6 +90,11 @@ class RunAdmin(ReadOnlyAdmin[PilotRunLedger]):
         """The status as a badge."""
         return state_badge(obj.get_status_display(), TONES.get(obj.status, ""))
 
+    @admin.display(description="status", ordering="status")
+    def state_and_reason(self, obj: PilotRunLedger) -> SafeString:
+        """The status, and the beginning of the reason below it."""
+        return format_html("{}<br>{}", self.state(obj), clipped(obj.reason, 90)) if obj.reason else self.state(obj)
+
     @admin.display(description="trigger", ordering="trigger_reason")
     def trigger(self, obj: PilotRunLedger) -> str:
         """What asked for the batch, in words."""
@@ -100,6 +104,26 @@ class RunAdmin(ReadOnlyAdmin[PilotRunLedger]):
     def run(self, obj: PilotRunLedger) -> SafeString:
         """Link to all batches of the run."""
         return link_to_list(PilotRunLedger, obj.run_id, run_id=obj.run_id)
+
+    @admin.display(description="cards", ordering="batch_size")
+    def cards(self, obj: PilotRunLedger) -> int:
+        """Cards of the batch."""
+        return obj.batch_size
+
+    @admin.display(description="votes", ordering="stage_d_votes")
+    def votes(self, obj: PilotRunLedger) -> int:
+        """Votes that machines cast."""
+        return obj.stage_d_votes
+
+    @admin.display(description="review", ordering="stage_d_review")
+    def review(self, obj: PilotRunLedger) -> int:
+        """Cards that were sent to a person."""
+        return obj.stage_d_review
+
+    @admin.display(description="resolved", ordering="stage_d_resolved")
+    def resolved(self, obj: PilotRunLedger) -> int:
+        """Cards whose printing consensus found."""
+        return obj.stage_d_resolved
 
     @admin.display(description="read")
     def read(self, obj: PilotRunLedger) -> int:
@@ -121,7 +145,7 @@ class RunAdmin(ReadOnlyAdmin[PilotRunLedger]):
             return duration((timezone.now() - obj.started_at).total_seconds())
         return duration(obj.elapsed_s or (obj.finished_at - obj.started_at).total_seconds())
 
-    @admin.display(description="largest process", ordering="peak_rss_mb")
+    @admin.display(description="memory", ordering="peak_rss_mb")
     def memory(self, obj: PilotRunLedger) -> str:
         """Peak memory of the largest process."""
         return megabytes(obj.peak_rss_mb)
@@ -131,22 +155,19 @@ class RunAdmin(ReadOnlyAdmin[PilotRunLedger]):
         """Peak memory of the whole dispatch."""
         return megabytes(obj.peak_tree_rss_mb)
 
-    @admin.display(description="reason")
-    def why(self, obj: PilotRunLedger) -> SafeString | str:
-        """The beginning of the reason."""
-        return clipped(obj.reason, 80)
-
     @admin.display(description="images")
     def stage_c(self, obj: PilotRunLedger) -> SafeString | str:
         """How the batch's cards ended; the lines add up to the number of cards."""
         counts = {name: getattr(obj, field) for name, field in STAGE_C.items()}
         left = obj.batch_size - sum(counts.values())
-        return table({**counts, "not ended" if obj.finished_at is None else "not accounted for": max(0, left)})
+        return table(
+            {**counts, "not ended" if obj.finished_at is None else "not accounted for": max(0, left)}, keep_order=True
+        )
 
     @admin.display(description="votes")
     def stage_d(self, obj: PilotRunLedger) -> SafeString | str:
         """What came of the evidence."""
-        return table({name: getattr(obj, field) for name, field in STAGE_D.items()})
+        return table({name: getattr(obj, field) for name, field in STAGE_D.items()}, keep_order=True)
 
     @admin.display(description="yield by extractor and calculator")
     def yields_shown(self, obj: PilotRunLedger) -> SafeString | str:

@@ -15,14 +15,14 @@ from django.utils.safestring import SafeString
 from cardpicker.models import EnvelopeBar, EnvelopeTrip, PilotRunLedger
 from cardpicker.operations.admin.base import ReadOnlyAdmin, link_to_list, page_of
 from cardpicker.operations.admin.work import run_link
-from cardpicker.operations.formatting import NOTHING, clipped, megabytes, percent, state_badge, when
+from cardpicker.operations.formatting import NOTHING, clipped, megabytes, state_badge, when
 from cardpicker.stage_e import envelope
 
 #: How a bar's measure is written; a bar that is missing here has none.
 MEASURES: dict[str, Callable[[float | None], str]] = {
     EnvelopeBar.HOST_LOAD: lambda value: NOTHING if value is None else f"{value:.2f}",
     EnvelopeBar.RSS: megabytes,
-    EnvelopeBar.FETCH_FAILURE_RATE: percent,
+    EnvelopeBar.FETCH_FAILURE_RATE: lambda value: NOTHING if value is None else f"{value:.1%}",
 }
 
 

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from cardpicker.models import CanonicalCard, Card, CardPrintingTag, ReviewItem, VoteSource
 from cardpicker.operations.admin.base import ReadOnlyAdmin, TypedTabularInline, link_to
 from cardpicker.operations.admin.work import run_link
-from cardpicker.operations.formatting import NOTHING, clipped, percent, state_badge, table, when
+from cardpicker.operations.formatting import NOTHING, clipped, percent, shortened, state_badge, table, when
 
 MACHINES = (VoteSource.OCR, VoteSource.DEDUCTION)
 SURVIVORS_SHOWN = 50
@@ -77,7 +77,11 @@ class VoteAdmin(ShowsVotes, ReadOnlyAdmin[CardPrintingTag]):
     @admin.display(description="card", ordering="card__name")
     def card_link(self, obj: CardPrintingTag) -> SafeString | str:
         """Link to the card."""
-        return link_to(obj.card, obj.card.name or f"card {obj.card_id}")
+        return link_to(obj.card, self.describe(obj))
+
+    def describe(self, obj: CardPrintingTag) -> str:
+        """Name the card rather than its id."""
+        return shortened(obj.card.name) or f"card {obj.card_id}"
 
 
 class VotesOfCard(ShowsVotes, TypedTabularInline[CardPrintingTag, Card]):
@@ -119,7 +123,11 @@ class ReviewAdmin(ReadOnlyAdmin[ReviewItem]):
     @admin.display(description="card", ordering="card__name")
     def card_link(self, obj: ReviewItem) -> SafeString | str:
         """Link to the card."""
-        return link_to(obj.card, obj.card.name or f"card {obj.card_id}")
+        return link_to(obj.card, self.describe(obj))
+
+    def describe(self, obj: ReviewItem) -> str:
+        """Name the card rather than its id."""
+        return shortened(obj.card.name) or f"card {obj.card_id}"
 
     @admin.display(description="detail")
     def short_detail(self, obj: ReviewItem) -> SafeString | str:

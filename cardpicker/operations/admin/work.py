@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 
 from cardpicker.models import Card, CardWork, PilotRunLedger
 from cardpicker.operations.admin.base import ByAddressFilter, ReadOnlyAdmin, link_to, link_to_list
-from cardpicker.operations.formatting import NOTHING, clipped, state_badge, when
+from cardpicker.operations.formatting import NOTHING, clipped, shortened, state_badge, when
 from cardpicker.operations.requeue import ask_again
 from cardpicker.stage_e.requests import request_dispatch
 
@@ -100,7 +100,7 @@ class WorkAdmin(AsksAgain, ReadOnlyAdmin[CardWork]):
     """Work is written by the pipeline; a person asks for a card again, and reads why it failed."""
 
     list_display = ("card_link", "state_shown", "outcome", "detail", "attempts", "next_try", "settled", "source")
-    list_filter = (StateFilter, OutcomeFilter, RunOfWorkFilter, ("card__source", admin.RelatedOnlyFieldListFilter))
+    list_filter = (StateFilter, OutcomeFilter, RunOfWorkFilter, ("card__source", admin.RelatedFieldListFilter))
     list_select_related = ("card__source",)
     search_fields = ("card__name", "card__identifier", "last_detail")
     search_help_text = "Card's name or file, or a word of the last detail"
@@ -128,7 +128,11 @@ class WorkAdmin(AsksAgain, ReadOnlyAdmin[CardWork]):
     @admin.display(description="card", ordering="card__name")
     def card_link(self, obj: CardWork) -> SafeString | str:
         """Link to the card."""
-        return link_to(obj.card, obj.card.name or f"card {obj.pk}")
+        return link_to(obj.card, self.describe(obj))
+
+    def describe(self, obj: CardWork) -> str:
+        """Name the card rather than its id."""
+        return shortened(obj.card.name) or f"card {obj.pk}"
 
     @admin.display(description="source", ordering="card__source__name")
     def source(self, obj: CardWork) -> str:
