@@ -11,7 +11,6 @@ from datetime import timedelta
 from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
-from django.utils import timezone
 from django_q.conf import Conf
 from django_q.models import OrmQ
 from django_q.tasks import async_task

@@ -43,7 +43,13 @@ def manage(*arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
     """Run a management command and return its output."""
     command = [sys.executable, "manage.py", *arguments]
     return subprocess.run(
-        command, cwd=settings.BASE_DIR, env=environment(**extra), capture_output=True, text=True, timeout=PATIENCE_S
+        command,
+        cwd=settings.BASE_DIR,
+        env=environment(**extra),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
 
 

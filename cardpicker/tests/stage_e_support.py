@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 
 from cardpicker.catalogue.name_key import name_key, name_keys
-from cardpicker.models import CanonicalCard, CanonicalExpansion, Card, Source
+from cardpicker.models import CanonicalCard, CanonicalExpansion, Card, CardWork, Source
 from cardpicker.stage_c.hooks import ComputeParts
 from cardpicker.stage_e.dispatch import DispatchOptions
 from cardpicker.stage_e.settings import StageESettings
@@ -40,7 +40,9 @@ def options(sample: Any = calm, parts: ComputeParts | None = None, **changes: An
 def make_source(folder: Path) -> Source:
     """Create a source of kind ``local_folder``."""
     folder.mkdir(parents=True, exist_ok=True)
-    return Source.objects.create(key=f"s-{uuid.uuid4().hex[:8]}", name="test", kind="local_folder", location=str(folder))
+    return Source.objects.create(
+        key=f"s-{uuid.uuid4().hex[:8]}", name="test", kind="local_folder", location=str(folder)
+    )
 
 
 def make_printing(name: str, set_code: str, number: str) -> CanonicalCard:
@@ -84,3 +86,9 @@ def make_cards_from(source: Source, instructions: list[Mapping[str, Any]], *, na
             )
         )
     return Card.objects.bulk_create(cards)
+
+
+def states(cards: list[Card]) -> list[str]:
+    """Return the work states of cards, in their order."""
+    found = {row.card_id: row.state for row in CardWork.objects.filter(card__in=cards)}
+    return [found[card.pk] for card in cards]
