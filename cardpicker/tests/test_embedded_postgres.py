@@ -19,7 +19,7 @@ import pytest
 
 PROJECT = Path(__file__).resolve().parents[2]
 SCRIPT = PROJECT / "scripts" / "ops" / "postgres.py"
-PATIENCE_S = 60.0
+PATIENCE_S = 150.0
 
 
 class Server:

@@ -36,7 +36,7 @@ from cardpicker.operations.quickstart import ensure_admin, format_table, measure
 
 PROJECT = Path(__file__).resolve().parents[2]
 SCRIPT = PROJECT / "scripts" / "ops" / "quickstart.py"
-PATIENCE_S = 150.0
+PATIENCE_S = 280.0
 FOLDER = Path("/pictures")
 
 
@@ -206,6 +206,7 @@ def eventually(condition: Callable[[], bool]) -> bool:
     return True
 
 
+@pytest.mark.timeout(600)
 def test_quickstart_identifies_the_sample_and_leaves_nothing_running(data_dir: Path) -> None:
     """--once exits 0 with a row for each card, printings among them; a second run does so too, on the data of the first."""
     images = [file for file in (PROJECT / "sample_catalogue" / "images").iterdir() if file.suffix != ".csv"]
@@ -231,6 +232,7 @@ def read_until(process: subprocess.Popen[str], beginning: str) -> None:
     pytest.fail("".join(said))
 
 
+@pytest.mark.timeout(600)
 def test_ctrl_c_ends_all_that_the_quickstart_started(data_dir: Path) -> None:
     """SIGINT while serving ends the workers, the web server and the database; meanwhile a second one is refused."""
     process = start_quickstart(data_dir)
@@ -245,6 +247,7 @@ def test_ctrl_c_ends_all_that_the_quickstart_started(data_dir: Path) -> None:
     assert eventually(lambda: processes_of(data_dir) == [])
 
 
+@pytest.mark.timeout(600)
 def test_kill_in_mid_batch_leaves_nothing_running_and_nothing_lost(data_dir: Path) -> None:
     """SIGKILL while cards are identified ends all that was started, and the next run settles every card."""
     process = start_quickstart(data_dir)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -18,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from scripts.ops.embedded.errors import EmbeddedServerError
 from scripts.ops.embedded.keeper import kept_server, start_kept
 from scripts.ops.embedded.place import Place, data_dir
-from scripts.ops.embedded.processes import is_alive
+from scripts.ops.embedded.processes import is_alive, run_in_foreground
 from scripts.ops.embedded.server import start, status, stop
 
 NOT_RUNNING = 3
@@ -91,16 +89,10 @@ def _run(options: argparse.Namespace) -> int:
     if not command:
         raise EmbeddedServerError("run needs a command: scripts/ops/postgres.py run -- COMMAND")
     with kept_server(None if options.ephemeral else data_dir()) as kept:
-        environment = os.environ | {"CARDPICKER_DATABASE_URL": kept.url}
         try:
-            child = subprocess.Popen(command, env=environment)
+            return run_in_foreground(command, os.environ | {"CARDPICKER_DATABASE_URL": kept.url})
         except OSError as error:
             raise EmbeddedServerError(f"{command[0]} cannot be run: {error.strerror}") from error
-        # The terminal sends its Ctrl-C to the command as well, which decides what to do about it.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, lambda signum, frame: child.terminate())
-        code = child.wait()
-    return code if code >= 0 else 128 - code
 
 
 if __name__ == "__main__":

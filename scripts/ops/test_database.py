@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from scripts.ops.embedded.errors import EmbeddedServerError
 from scripts.ops.embedded.keeper import kept_server
+from scripts.ops.embedded.processes import run_in_foreground
 
 IMAGE = "postgres:15"
 ENGINE_TIMEOUT_S = 5
@@ -71,15 +70,10 @@ def main(command: list[str]) -> int:
     """Run ``command`` with ``CARDPICKER_DATABASE_URL`` set and return its exit code."""
     try:
         with database_server() as url:
-            child = subprocess.Popen(command, env=os.environ | {"CARDPICKER_DATABASE_URL": url})
-            # The terminal sends its Ctrl-C to the command as well.
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            signal.signal(signal.SIGTERM, lambda signum, frame: child.terminate())
-            code = child.wait()
+            return run_in_foreground(command, os.environ | {"CARDPICKER_DATABASE_URL": url})
     except EmbeddedServerError as error:
         print(f"No database for the tests: {error}", file=sys.stderr)
         return 1
-    return code if code >= 0 else 128 - code
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import ctypes
 import os
 import select
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -95,3 +96,17 @@ def end_with_parent(signum: int = signal.SIGINT) -> None:
     """
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signum, 0, 0, 0)
+
+
+def run_in_foreground(command: list[str], environment: dict[str, str]) -> int:
+    """Run a command for the terminal, end it when this process ends, and return its exit code as a shell would give it."""
+    child = subprocess.Popen(
+        command,
+        env=environment,
+        preexec_fn=lambda: end_with_parent(signal.SIGTERM),  # noqa: PLW1509 (a call into libc, no lock)
+    )
+    # The terminal sends its Ctrl-C to the command as well, which decides what to do about it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda signum, frame: child.terminate())
+    code = child.wait()
+    return code if code >= 0 else 128 - code
