@@ -1,7 +1,7 @@
 """The printings that a card may show: by its name, and by the line printed on it.
 
-Each is one query a batch. What a printing has printed on it is not always what the catalogue calls it: tokens drop the
-``t`` of their set, promos the ``p``, reprints in The List keep the original's whole line.
+Each takes the same few queries for any batch. What a printing has printed on it is not always what the catalogue calls
+it: tokens drop the ``t`` of their set, promos the ``p``, reprints in The List keep the original's whole line.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
-from django.db.models import QuerySet
 
 from cardpicker.models import CanonicalCard, CanonicalExpansion
 from cardpicker.stage_d.matching import normalize_number
@@ -28,6 +27,12 @@ APART_LAYOUTS = frozenset({"art_series", "emblem"})
 LIST_SETS = ("plst", "ulst")
 
 _LIST_NUMBER = re.compile(r"^([a-z0-9]{3,5})-(.+)$")
+# One index look-up a key: an overlap with a long array is planned as a scan of the whole catalogue.
+_NAMED_SQL = """
+    SELECT DISTINCT printing.id
+    FROM unnest(%s::text[]) AS wanted(key)
+    JOIN cardpicker_canonicalcard AS printing ON printing.name_keys @> ARRAY[wanted.key]::varchar[]
+"""
 # A join keeps the lookup exact: two IN lists would fetch every set's every number.
 _OWNERS_SQL = """
     SELECT printing.id
@@ -116,7 +121,7 @@ def load_candidates(name_keys: Collection[str]) -> dict[str, tuple[Candidate, ..
         return {}
     wanted = set(name_keys)
     found: defaultdict[str, list[Candidate]] = defaultdict(list)
-    for candidate in _read(CanonicalCard.objects.filter(name_keys__overlap=sorted(wanted))):
+    for candidate in _read(_ids(_NAMED_SQL, [sorted(wanted)])):
         for key in candidate.name_keys:
             if key in wanted:
                 found[key].append(candidate)
@@ -129,11 +134,9 @@ def load_line_owners(lines: Collection[Line]) -> dict[Line, tuple[Candidate, ...
         return {}
     wanted = set(lines)
     spelled = sorted({spelling for line in wanted for spelling in _spellings(line)})
-    with connection.cursor() as cursor:
-        cursor.execute(_OWNERS_SQL, [[code for code, _ in spelled], [number for _, number in spelled]])
-        ids = [pk for (pk,) in cursor.fetchall()]
+    ids = _ids(_OWNERS_SQL, [[code for code, _ in spelled], [number for _, number in spelled]])
     found: defaultdict[Line, list[Candidate]] = defaultdict(list)
-    for candidate in _read(CanonicalCard.objects.filter(pk__in=ids)):
+    for candidate in _read(ids):
         for line in candidate.lines:
             if line in wanted:
                 found[line].append(candidate)
@@ -168,8 +171,15 @@ def _spellings(line: Line) -> Iterable[Line]:
         yield "ugin", number
 
 
-def _read(rows: QuerySet[CanonicalCard]) -> list[Candidate]:
-    return [_candidate(row) for row in rows.order_by("pk").values_list(*_FIELDS)]
+def _ids(sql: str, parameters: list[list[str]]) -> list[int]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return [pk for (pk,) in cursor.fetchall()]
+
+
+def _read(ids: Collection[int]) -> list[Candidate]:
+    rows = CanonicalCard.objects.filter(pk__in=ids).order_by("pk").values_list(*_FIELDS)
+    return [_candidate(row) for row in rows]
 
 
 def _candidate(row: tuple[Any, ...]) -> Candidate:

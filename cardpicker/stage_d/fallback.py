@@ -6,7 +6,7 @@ strikes out nobody. The look of the upload (border, frame) plays no part: proxy 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,8 +36,8 @@ WITHOUT_SET_CODE: Final = frozenset({"number", "artist", "copyright_year"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """How one candidate stands to the readings: True agrees, False disagrees, None says nothing."""
+class Survivor:
+    """A candidate with which nothing read disagrees; a feature is True where it agrees, None where it says nothing."""
 
     candidate: Candidate
     features: Mapping[str, bool | None]
@@ -46,11 +46,6 @@ class Comparison:
     def agreements(self) -> tuple[str, ...]:
         """The features that agree."""
         return tuple(name for name, agrees in self.features.items() if agrees)
-
-    @property
-    def survives(self) -> bool:
-        """Whether nothing disagrees."""
-        return False not in self.features.values()
 
 
 def judge_fallback(subject: Subject, earlier: Sequence[Verdict] = ()) -> Verdict:
@@ -65,54 +60,59 @@ def judge_fallback(subject: Subject, earlier: Sequence[Verdict] = ()) -> Verdict
         return Abstained(reason=SkipReason.TRUNCATED, survivors=_ids(subject.candidates))
     if not subject.candidates:
         return _by_line(subject)
-    compared = _compare_all(subject)
-    survivors = [comparison for comparison in compared if comparison.survives]
-    best_first = sorted(survivors, key=lambda comparison: (-len(comparison.agreements), comparison.candidate.id))
-    ids = _ids([comparison.candidate for comparison in best_first])
+    pool = [candidate for candidate in subject.candidates if not candidate.is_apart]
+    survivors = _survivors(subject, pool)
+    best_first = sorted(survivors, key=lambda survivor: (-len(survivor.agreements), survivor.candidate.id))
+    ids = _ids([survivor.candidate for survivor in best_first])
     if not ids:
-        return Abstained(reason=SkipReason.NONE_FITS if compared else SkipReason.UNKNOWN_NAME)
+        return Abstained(reason=SkipReason.NONE_FITS if pool else SkipReason.UNKNOWN_NAME)
     only = _outstanding(survivors)
     if only is None:
         return Abstained(reason=SkipReason.AMBIGUOUS, survivors=ids)
     if len(only.agreements) >= MIN_AGREEMENTS:
         return _vote(only, AGREEMENT_CONFIDENCE)
-    if len(compared) == 1 and TELLING_ALONE.intersection(only.agreements):
+    if len(pool) == 1 and TELLING_ALONE.intersection(only.agreements):
         return _vote(only, ONLY_PRINTING_CONFIDENCE)
     return Abstained(reason=SkipReason.TOO_LITTLE, survivors=ids)
 
 
-def _outstanding(survivors: Sequence[Comparison]) -> Comparison | None:
+def _outstanding(survivors: Sequence[Survivor]) -> Survivor | None:
     """Return the only survivor, or the one that agrees in all that a card without a set code can show.
 
     Beside the latter the others survive only because the number may have been misread.
     """
     if len(survivors) == 1:
         return survivors[0]
-    full = [comparison for comparison in survivors if WITHOUT_SET_CODE.issubset(comparison.agreements)]
-    others_are_near = all(comparison.features["number"] is None for comparison in survivors if comparison not in full)
+    full = [survivor for survivor in survivors if WITHOUT_SET_CODE.issubset(survivor.agreements)]
+    others_are_near = all(survivor.features["number"] is None for survivor in survivors if survivor not in full)
     return full[0] if len(full) == 1 and others_are_near else None
 
 
-def _compare_all(subject: Subject) -> list[Comparison]:
-    """Hold every candidate against the readings."""
-    pool = [candidate for candidate in subject.candidates if not candidate.is_apart]
+def _survivors(subject: Subject, pool: Sequence[Candidate]) -> list[Survivor]:
+    """Hold the candidates against the readings, each until something disagrees."""
     readings, set_code = subject.readings, effective_set_code(subject)
-    number = None if _is_weak(readings) else readings.number
+    number, language = (None, None) if _is_weak(readings) else (readings.number, readings.language)
+    if language not in {candidate.language for candidate in pool}:
+        language = None  # The catalogue has this name in other languages only.
     is_exact = set_code is not None and any(number in candidate.printed_numbers for candidate in pool)
     artist = readings.any_artist
-    return [
-        Comparison(
-            candidate=candidate,
-            features={
-                "set_code": None if set_code is None else set_code in candidate.printed_sets,
-                "number": _number_agrees(number, candidate, is_exact=is_exact),
-                "artist": same_artist(artist, candidate.artist) if artist and candidate.artist else None,
-                "copyright_year": _year_agrees(readings, candidate),
-                "language": _language_agrees(readings, candidate),
-            },
-        )
-        for candidate in pool
-    ]
+    comparisons: dict[str, Callable[[Candidate], bool | None]] = {
+        "set_code": lambda candidate: None if set_code is None else set_code in candidate.printed_sets,
+        "copyright_year": lambda candidate: _year_agrees(readings, candidate),
+        "language": lambda candidate: _language_agrees(language, candidate),
+        "number": lambda candidate: _number_agrees(number, candidate, is_exact=is_exact),
+        "artist": lambda candidate: same_artist(artist, candidate.artist) if artist and candidate.artist else None,
+    }
+    survivors = []
+    for candidate in pool:
+        features: dict[str, bool | None] = {}
+        for name, compare in comparisons.items():
+            features[name] = compare(candidate)
+            if features[name] is False:
+                break
+        else:
+            survivors.append(Survivor(candidate=candidate, features=features))
+    return survivors
 
 
 def _number_agrees(number: str | None, candidate: Candidate, *, is_exact: bool) -> bool | None:
@@ -138,13 +138,13 @@ def _year_agrees(readings: Readings, candidate: Candidate) -> bool | None:
     return True if year_agrees(readings, candidate) else None
 
 
-def _language_agrees(readings: Readings, candidate: Candidate) -> bool | None:
+def _language_agrees(language: str | None, candidate: Candidate) -> bool | None:
     """Compare languages; English is what nearly every line says, so it agrees with nothing in particular."""
-    if readings.language is None or _is_weak(readings):
+    if language is None:
         return None
-    if readings.language != candidate.language:
+    if language != candidate.language:
         return False
-    return None if readings.language == "en" else True
+    return None if language == "en" else True
 
 
 def _by_line(subject: Subject) -> Verdict:
@@ -175,11 +175,11 @@ def _by_line(subject: Subject) -> Verdict:
     )
 
 
-def _vote(comparison: Comparison, confidence: float) -> Vote:
+def _vote(survivor: Survivor, confidence: float) -> Vote:
     return Vote(
-        printing_id=comparison.candidate.id,
+        printing_id=survivor.candidate.id,
         confidence=confidence,
-        evidence={"basis": "only survivor", "agreements": ", ".join(comparison.agreements)},
+        evidence={"basis": "only survivor", "agreements": ", ".join(sorted(survivor.agreements))},
     )
 
 

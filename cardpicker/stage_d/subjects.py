@@ -59,7 +59,7 @@ def eligible_evidence() -> Any:
 
 
 def load_subjects(card_ids: Collection[int]) -> list[Subject]:
-    """Load the eligible ones of ``card_ids``, in the order of their ids, in at most five queries."""
+    """Load the eligible ones of ``card_ids``, in the order of their ids, in a fixed number of queries."""
     rows = list(
         eligible_evidence()
         .filter(card_id__in=card_ids)

@@ -95,11 +95,12 @@ def test_the_only_printing_of_a_name_needs_something_telling() -> None:
 
 
 def test_a_language_strikes_out_other_languages() -> None:
-    """A French line is not the English printing where the catalogue has both."""
+    """A French line is not the English printing where the catalogue has both, and may be where it has no French."""
     english = candidate(1, "ren", "5", artist="Drew Tucker")
     french = candidate(2, "ren", "5", language="fr", artist="Drew Tucker")
 
     assert outcome(english, french, language="fr", artist="Drew Tucker") == 2
+    assert outcome(english, language="de", set_code="ren", artist="Drew Tucker") == 1
 
 
 def test_an_earlier_vote_leaves_nothing_to_do() -> None:
