@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cardpicker.management.progress import ProgressLine
 from cardpicker.models import CardWork, Source
+from cardpicker.operations.text_table import format_table
 from cardpicker.sources.errors import SourceError
 from cardpicker.sources.kinds import Progress
 from cardpicker.sources.report import SyncReport
@@ -96,11 +97,6 @@ def _table(synced: Iterable[Synced]) -> list[str]:
     rows = [(outcome.source.key, dict(outcome.report.counts())) for outcome in synced]
     if not rows:
         return []
-    cells = [["source", *rows[0][1]], *([key, *(f"{count:,}" for count in counts.values())] for key, counts in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return [
-        "  ".join(
-            [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-        )
-        for row in cells
-    ]
+    names = list(rows[0][1])
+    cells = [[key, *(f"{count:,}" for count in counts.values())] for key, counts in rows]
+    return format_table(["source", *names], cells, right=names)
