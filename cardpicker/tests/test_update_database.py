@@ -32,7 +32,7 @@ def test_added_folder_is_synced_and_tabulated(tmp_path: Path) -> None:
 
     output, errors = update("--add-folder", str(folder))
 
-    header, row = output.splitlines()
+    header, _rule, row = output.splitlines()
     assert header.split() == [
         "source",
         "listed",
@@ -92,7 +92,7 @@ def test_one_failing_source_does_not_stop_the_others(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="2 of 4 sources could not be synced"):
         call_command("update_database", stdout=output, stderr=errors)
 
-    assert [line.split()[0] for line in output.getvalue().splitlines()] == ["source", "a", "c"]
+    assert [line.split()[0] for line in output.getvalue().splitlines()] == ["source", "──────", "a", "c"]
     assert "gone: cannot list the folder" in errors.getvalue()
     assert "odd: no kind of source is called 'floppy'" in errors.getvalue()
     assert set(Card.objects.values_list("source__key", flat=True)) == {"a", "c"}
@@ -132,11 +132,11 @@ def test_held_removals_are_explained_and_confirmed(tmp_path: Path) -> None:
         (folder / f"c{number}.jpg").unlink()
 
     output, errors = update()
-    assert output.splitlines()[1].split()[7] == "3"
+    assert output.splitlines()[2].split()[7] == "3"
     assert "update_database --source cards --confirm-removals" in errors
 
     output, errors = update("--source", "cards", "--confirm-removals")
-    assert output.splitlines()[1].split()[6:8] == ["3", "0"]
+    assert output.splitlines()[2].split()[6:8] == ["3", "0"]
     assert errors == ""
 
 
@@ -168,6 +168,6 @@ def test_real_folder_is_synced_without_a_problem() -> None:
     """Every image of a real folder becomes a card under the name that cards.csv gives it."""
     output, errors = update("--add-folder", str(REAL_FOLDER))
 
-    assert output.splitlines()[1].split()[1:3] == ["57", "57"]
+    assert output.splitlines()[2].split()[1:3] == ["57", "57"]
     assert errors == ""
     assert Card.objects.filter(name_key="teferiheroofdominaria").exists()
