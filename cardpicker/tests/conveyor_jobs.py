@@ -158,5 +158,12 @@ def die_at_start(folder: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def stop_at_first_start(folder: str) -> None:
+    """Stop the first process that comes to the folder ``folder``."""
+    with contextlib.suppress(FileExistsError):
+        Path(folder, "first").touch(exist_ok=False)
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+
 #: A native library reads its limit when it is loaded, at the latest when this module is imported.
 THREADS_AT_IMPORT = os.environ.get("OMP_THREAD_LIMIT")

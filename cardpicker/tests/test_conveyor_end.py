@@ -10,6 +10,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -31,7 +32,9 @@ from cardpicker.tests.conveyor_rig import (
 )
 
 pytestmark = pytest.mark.parametrize("start_method", START_METHODS)
-ROUNDS = 15
+ROUNDS = 4
+AT_ONCE = 4
+LATEST_KILL_S = 0.8
 GONE_WITHIN_S = 5.0
 LOCK = 640_918
 
@@ -52,6 +55,9 @@ class Owner:
         )
         assert self.process.stdout is not None
         self.stdout = self.process.stdout
+
+    def await_start(self) -> None:
+        """Wait until it has its lock and is about to start its first process."""
         assert self.stdout.readline() == "ready\n"
 
     def left_over(self) -> list[str]:
@@ -63,6 +69,10 @@ class Owner:
                 if process.environ().get(name) == value and process.status() != psutil.STATUS_ZOMBIE:
                     found.append(f"{process.pid} {process.status()} {process.cmdline()}")
         return found
+
+    def is_gone(self) -> bool:
+        """Whether nothing runs with the mark."""
+        return not self.left_over()
 
     def kill(self) -> None:
         """End the owner as the kernel does when memory is short."""
@@ -82,7 +92,14 @@ def lock_dsn() -> str:
     """Return the test database for a program that has no settings."""
     parameters = connection.get_connection_params()
     names = ("host", "port", "user", "password", "dbname")
-    return psycopg2.extensions.make_dsn(**{name: parameters[name] for name in names if parameters.get(name)})
+    return str(psycopg2.extensions.make_dsn(**{name: parameters[name] for name in names if parameters.get(name)}))
+
+
+def takes_lock(rival: psycopg2.extensions.connection, lock: int) -> bool:
+    """Try to take a lock, and keep it."""
+    with rival.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [lock])
+        return bool(cursor.fetchone() == (True,))
 
 
 def assert_nothing_is_left(before: set[int]) -> None:
@@ -98,6 +115,14 @@ def test_nothing_is_left_after_the_last_item(start_method: str) -> None:
     assert len(list(run(range(10), to_payload, jobs.echo, settings=settings_for(start_method)))) == 10
 
     assert_nothing_is_left(before)
+
+
+def test_an_early_end_says_nothing(start_method: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """Processes that are not ready yet when all is done end without a word."""
+    for _ in range(10):
+        list(run([1], to_payload, jobs.echo, settings=settings_for(start_method, compute_workers=4)))
+
+    assert capfd.readouterr() == ("", "")
 
 
 def test_nothing_is_left_after_a_close_while_processes_work(start_method: str, gate: Path) -> None:
@@ -145,6 +170,10 @@ def test_nothing_is_left_after_a_callers_function_raised(start_method: str, culp
     def fail() -> bool:
         raise LookupError(culprit)
 
+    def on_tick() -> None:
+        if culprit == "on_tick":
+            fail()
+
     def items() -> Iterator[float]:
         yield from (0.0, 0.0, 1.5 if culprit == "on_tick" else 0.0)
         if culprit == "items":
@@ -159,7 +188,7 @@ def test_nothing_is_left_after_a_callers_function_raised(start_method: str, culp
                 jobs.take_time,
                 settings=settings_for(start_method),
                 should_stop=fail if culprit == "should_stop" else lambda: False,
-                on_tick=fail if culprit == "on_tick" else lambda: None,
+                on_tick=on_tick,
             )
         )
 
@@ -181,9 +210,10 @@ def test_an_abandoned_line_does_not_keep_its_program_alive(start_method: str) ->
     """A generator that nobody closes ends with the interpreter."""
     owner = Owner(start_method, "abandon")
     try:
+        owner.await_start()
         assert owner.stdout.readline() == "Computed\n"
         assert owner.process.wait(PATIENCE_S) == 0
-        wait_until(lambda: not owner.left_over(), "the end of its processes", GONE_WITHIN_S)
+        wait_until(owner.is_gone, "the end of its processes", GONE_WITHIN_S)
     finally:
         owner.kill()
 
@@ -192,31 +222,30 @@ def test_an_abandoned_line_does_not_keep_its_program_alive(start_method: str) ->
 def test_a_killed_owner_leaves_no_process_and_no_lock(start_method: str) -> None:
     """SIGKILL at any moment, the first instants included: all is gone and the lock is free within seconds."""
     chance = random.Random(start_method)
-    rival = psycopg2.connect(lock_dsn())
-    rival.autocommit = True
-
-    def takes_the_lock(lock: int) -> bool:
-        with rival.cursor() as cursor:
-            cursor.execute("SELECT pg_try_advisory_lock(%s)", [lock])
-            return bool(cursor.fetchone() == (True,))
-
-    with contextlib.closing(rival):
+    with contextlib.closing(psycopg2.connect(lock_dsn())) as rival:
+        rival.autocommit = True
         for number in range(ROUNDS):
-            owner = Owner(start_method, "work", lock_dsn(), str(LOCK + number))
-            assert not takes_the_lock(LOCK + number)
-            time.sleep(chance.uniform(0, 0.5 if number % 5 else 1.0))
-            owner.kill()
-            wait_until(lambda lock=LOCK + number: takes_the_lock(lock), "the lock", GONE_WITHIN_S)  # type: ignore[misc]
-            wait_until(lambda owner=owner: not owner.left_over(), "its processes' end", GONE_WITHIN_S)  # type: ignore[misc]
+            locks = range(LOCK + number * AT_ONCE, LOCK + (number + 1) * AT_ONCE)
+            owners = [Owner(start_method, "work", lock_dsn(), str(lock)) for lock in locks]
+            for owner, lock in zip(owners, locks, strict=True):
+                owner.await_start()
+                assert not takes_lock(rival, lock)
+            for owner in owners:
+                time.sleep(chance.uniform(0, LATEST_KILL_S / AT_ONCE))
+                owner.kill()
+            for owner, lock in zip(owners, locks, strict=True):
+                wait_until(partial(takes_lock, rival, lock), "the lock", GONE_WITHIN_S)
+                wait_until(owner.is_gone, "the end of its processes", GONE_WITHIN_S)
 
 
 def test_a_killed_owner_takes_stuck_processes_along(start_method: str) -> None:
     """A process that cannot run a single instruction is ended all the same."""
     owner = Owner(start_method, "get stuck")
     try:
+        owner.await_start()
         assert owner.stdout.readline() == "stuck\n"
         wait_until(lambda: any(psutil.STATUS_STOPPED in line for line in owner.left_over()), "a stopped process")
     finally:
         owner.kill()
 
-    wait_until(lambda: not owner.left_over(), "the end of its processes", GONE_WITHIN_S)
+    wait_until(owner.is_gone, "the end of its processes", GONE_WITHIN_S)

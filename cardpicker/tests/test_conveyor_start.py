@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -78,6 +79,27 @@ def test_an_initializer_that_kills_is_tried_a_few_times(start_method: str, tmp_p
     assert 1 <= len(list(tmp_path.iterdir())) <= 5
     assert compute_processes() <= before
     assert fetch_threads() == []
+
+
+def test_a_process_that_never_gets_ready_is_replaced(start_method: str, tmp_path: Path) -> None:
+    """A process stuck at its start costs its time limit and nothing else."""
+    found = outcomes(
+        [1, 2, 3],
+        jobs.echo,
+        settings_for(start_method, compute_workers=1, start_timeout_s=3.0),
+        initializer=jobs.stop_at_first_start,
+        initargs=(str(tmp_path),),
+    )
+
+    assert len(values(found)) == 3
+
+
+def test_processes_that_never_get_ready_are_an_error(start_method: str) -> None:
+    """When no process gets ready in time the run says so."""
+    with pytest.raises(WorkerInitError, match=r"not ready after 0\.5 s"):
+        outcomes(
+            [1], jobs.echo, settings_for(start_method, start_timeout_s=0.5), initializer=time.sleep, initargs=(60.0,)
+        )
 
 
 def test_an_initializer_that_cannot_be_loaded_says_so(start_method: str) -> None:

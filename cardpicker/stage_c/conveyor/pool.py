@@ -28,7 +28,6 @@ from .types import (
 )
 
 TICK_S = 1.0
-START_TIMEOUT_S = 60.0
 CHANNEL_TIMEOUT_S = 10.0
 INIT_DEATHS_ALLOWED = 3
 
@@ -138,8 +137,8 @@ class Pool:
         for worker in list(self._workers):
             if worker.job is not None and now - worker.job_since > self.settings.compute_timeout_s:
                 self._bury(worker, f"ran longer than {self.settings.compute_timeout_s:g} s")
-            elif not worker.ready and now - worker.started_at > START_TIMEOUT_S:
-                self._bury(worker, f"a compute process was not ready after {START_TIMEOUT_S:g} s")
+            elif not worker.ready and now - worker.started_at > self.settings.start_timeout_s:
+                self._bury(worker, f"a compute process was not ready after {self.settings.start_timeout_s:g} s")
 
     def stop(self, *, at_once: bool) -> None:
         """End every process: ask, then TERM, then KILL; idle ones leave when their channel closes."""

@@ -55,6 +55,18 @@ def work(channel: socket.socket, lifeline: socket.socket, task: bytes) -> None:
         task: pickled ``(compute, initializer, initargs)``; what they import is loaded after the process is cut off.
     """
     _stage_c_compute_worker_init(channel, lifeline)
+    # An owner that is done closes the channel, whatever its processes are about to say.
+    with contextlib.suppress(EOFError, OSError):
+        _serve(channel, task)
+
+
+def pin_native_threads() -> None:
+    """Limit native libraries that are loaded later to one thread each."""
+    for variable in NATIVE_THREAD_LIMITS:
+        os.environ[variable] = "1"
+
+
+def _serve(channel: socket.socket, task: bytes) -> None:
     try:
         compute, initializer, initargs = pickle.loads(task)
         if initializer is not None:
@@ -64,17 +76,7 @@ def work(channel: socket.socket, lifeline: socket.socket, task: bytes) -> None:
         return
     send(channel, Answer(kind=Kind.READY))
     while True:
-        try:
-            frame = receive_frame(channel)
-        except (EOFError, OSError):
-            return
-        send(channel, _answer(compute, frame))
-
-
-def pin_native_threads() -> None:
-    """Limit native libraries that are loaded later to one thread each."""
-    for variable in NATIVE_THREAD_LIMITS:
-        os.environ[variable] = "1"
+        send(channel, _answer(compute, receive_frame(channel)))
 
 
 def _answer(compute: Callable[[bytes, Any], Any], frame: bytearray) -> Answer:

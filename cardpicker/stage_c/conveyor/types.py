@@ -21,6 +21,7 @@ class ConveyorSettings:
     queue_depth: int = 6  #: Items held at once between the start of a fetch and a stored result.
     start_method: str = "forkserver"  #: ``forkserver`` or ``fork``.
     preload: tuple[str, ...] = ()  #: Modules that the fork server imports once for all its children.
+    start_timeout_s: float = 60.0  #: Time a process may take to make itself ready before another is tried.
     compute_timeout_s: float = 60.0  #: One item's time before its process is killed.
     tasks_per_worker: int = 500  #: Items after which a process is replaced.
     worker_rss_mb: int = 400  #: Memory, shared pages by their share, above which a process is replaced after an item.
