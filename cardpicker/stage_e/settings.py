@@ -23,6 +23,9 @@ class StageESettings:
     lock_dsn: str = setting(
         "STAGE_E_LOCK_DSN", "", "Direct PostgreSQL DSN for the slot when the application connects through a pooler."
     )
+    host_id: str = setting(
+        "STAGE_E_HOST_ID", "", "Name under which this host's slots, load and runs are kept; empty: its network name."
+    )
     host_load_ceiling: float = setting(
         "STAGE_E_HOST_LOAD_CEILING", 7.0, "1-minute load average above which dispatch halts.", low=0.1
     )

@@ -5,6 +5,7 @@ Safe beside everything and at any moment: each step is idempotent, and the drain
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,9 +17,17 @@ from cardpicker.models import Card, FetchOutcome
 from cardpicker.stage_c.currency import current_evidence
 from cardpicker.stage_d.registry import stage_d_manifest
 from cardpicker.stage_e import ledger, requests, work
-from cardpicker.stage_e.dispatch import DispatchOptions, dispatch_micro_batch, new_run_id
+from cardpicker.stage_e.concurrency import SlotSettings, try_acquire_dispatch_slot
+from cardpicker.stage_e.dispatch import (
+    DispatchOptions,
+    default_options,
+    dispatch_micro_batch,
+    new_run_id,
+    slot_settings,
+)
 from cardpicker.stage_e.outcomes import DispatchOutcome, DispatchStatus
 
+ALREADY_RUNNING = "skipped: another sweep is at work"
 RECONCILED_AT_ONCE = 5_000
 WINDOW_KEPT = timedelta(days=2)
 
@@ -64,8 +73,47 @@ def sweep(
     max_batches: int | None = None,
     on_reconciled: Callable[[Reconciled], None] = lambda _: None,
     on_batch: Callable[[DispatchOutcome], None] = lambda _: None,
+) -> SweepReport | None:
+    """Reconcile, then dispatch batch after batch until nothing is due, no slot is free, or dispatch is halted.
+
+    Returns:
+        None: another sweep is at work.
+
+    Raises:
+        SlotConnectionError: the connection that keeps sweeps apart cannot be opened.
+    """
+    with try_acquire_dispatch_slot(_sole_sweep(options)) as alone:
+        if alone is None:
+            return None
+        return _sweep(options, max_batches, on_reconciled, on_batch)
+
+
+def scheduled_sweep() -> str:
+    """Reconcile and ask for dispatches: what django-q2's schedule runs. It drains nothing itself, so it is short."""
+    options = default_options()
+    if not options.settings.streaming_enabled:
+        return str(DispatchStatus.DISABLED)
+    with try_acquire_dispatch_slot(_sole_sweep(options)) as alone:
+        if alone is None:
+            return ALREADY_RUNNING
+        done = reconcile(options.settings.max_attempts)
+        if work.is_due():
+            requests.request_dispatch("sweep")
+    return f"{done.runs_closed} runs closed, {done.leases_ended} leases ended, {done.made_due} made due"
+
+
+def _sole_sweep(options: DispatchOptions) -> SlotSettings:
+    """One sweep at a time on all hosts, kept apart by the same primitive that counts dispatches."""
+    slot = slot_settings(options.settings)
+    return dataclasses.replace(slot, slots=1, scope="sweep of every host", application_name="cardpicker-sweep")
+
+
+def _sweep(
+    options: DispatchOptions,
+    max_batches: int | None,
+    on_reconciled: Callable[[Reconciled], None],
+    on_batch: Callable[[DispatchOutcome], None],
 ) -> SweepReport:
-    """Reconcile, then dispatch batch after batch until nothing is due, no slot is free, or dispatch is halted."""
     reconciled = reconcile(options.settings.max_attempts)
     on_reconciled(reconciled)
     run_id = new_run_id("sweep")

@@ -7,6 +7,7 @@ import socket
 from dataclasses import dataclass
 
 import psutil
+from django.conf import settings
 
 _MB = 2**20
 
@@ -21,8 +22,8 @@ class Vitals:
 
 
 def host_name() -> str:
-    """Return the name under which this host's slots and trips are kept."""
-    return socket.gethostname()[:255]
+    """Return the name under which this host's slots, trips and runs are kept."""
+    return (settings.STAGE_E.host_id or socket.gethostname())[:255]
 
 
 def sample_vitals() -> Vitals:

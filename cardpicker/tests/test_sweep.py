@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import uuid
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.core.management import call_command
 from django.utils import timezone
+from django.utils.module_loading import import_string
 from django_q.conf import Conf
-from django_q.models import OrmQ
+from django_q.models import OrmQ, Schedule
 
 from cardpicker.models import (
     Card,
@@ -25,8 +28,9 @@ from cardpicker.models import (
     Source,
 )
 from cardpicker.stage_e import envelope, work
+from cardpicker.stage_e.dispatch import DispatchOptions
 from cardpicker.stage_e.outcomes import DispatchStatus
-from cardpicker.stage_e.sweep import reconcile, sweep
+from cardpicker.stage_e.sweep import ALREADY_RUNNING, SweepReport, reconcile, scheduled_sweep, sweep
 from cardpicker.stage_e.vitals import host_name
 from cardpicker.tests.cluster import manage
 from cardpicker.tests.stage_e_support import make_cards, make_printing, make_source, options
@@ -40,6 +44,13 @@ def source(tmp_path: Path) -> Source:
     return make_source(tmp_path / "cards")
 
 
+def swept(options: DispatchOptions, max_batches: int | None = None) -> SweepReport:
+    """Sweep, with no other sweep at work."""
+    report = sweep(options, max_batches=max_batches)
+    assert report is not None
+    return report
+
+
 def forget_work() -> None:
     """Lose every mark of due work, as a truncated queue or a lost signal would."""
     CardWork.objects.update(due_at=None)
@@ -51,7 +62,7 @@ def test_it_finds_what_no_signal_told(source: Source) -> None:
     cards = make_cards(source, 30, set_code="xln", number="65")
     forget_work()
 
-    report = sweep(options())
+    report = swept(options())
 
     assert (report.status, report.batches, report.cards) == (DispatchStatus.EMPTY, 2, 30)
     assert CardPrintingTag.objects.count() == len(cards) == ImageEvidence.objects.count()
@@ -62,7 +73,7 @@ def test_a_second_sweep_does_nothing(source: Source) -> None:
     make_cards(source, 3)
     sweep(options())
 
-    again = sweep(options())
+    again = swept(options())
 
     assert (again.batches, again.reconciled.made_due, PilotRunLedger.objects.count()) == (0, 0, 1)
 
@@ -128,7 +139,7 @@ def test_it_stops_at_its_bound(source: Source) -> None:
     """A bounded sweep says that more is due."""
     make_cards(source, 30)
 
-    report = sweep(options(), max_batches=1)
+    report = swept(options(), max_batches=1)
 
     assert (report.batches, report.limit_reached) == (1, True)
 
@@ -138,7 +149,7 @@ def test_it_stops_at_a_trip(source: Source) -> None:
     make_cards(source, 1)
     envelope.pause("me", "looking")
 
-    report = sweep(options())
+    report = swept(options())
 
     assert (report.status, report.batches) == (DispatchStatus.HALTED_OPEN_TRIP, 0)
 
@@ -149,7 +160,6 @@ def test_it_stops_at_a_trip(source: Source) -> None:
         (lambda: None, {}, 0, "sweep: empty"),
         (lambda: envelope.pause("me", "x"), {}, 3, "sweep: halted-open-trip"),
         (lambda: None, {"STAGE_E_STREAMING_ENABLED": "0"}, 6, "sweep: disabled"),
-        (lambda: None, {"STAGE_E_LOCK_DSN": "host=127.0.0.1 port=1"}, 4, "sweep: throttled-concurrency-cap"),
     ],
 )
 def test_the_commands_exit_code_says_why_it_stopped(prepare: Any, extra: dict[str, str], code: int, says: str) -> None:
@@ -170,3 +180,43 @@ def test_the_commands_bound_has_an_exit_code_of_its_own(source: Source) -> None:
         call_command("stream_backstop_sweep", "--max-batches", "0")
 
     assert left.value.code == 5
+
+
+def test_an_unreachable_lock_server_is_one_plain_line() -> None:
+    """Wrong use is told, not traced."""
+    done = manage("stream_backstop_sweep", STAGE_E_LOCK_DSN="host=127.0.0.1 port=1 connect_timeout=2")
+
+    assert done.returncode == 1 and "cannot be opened" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_two_sweeps_never_overlap(source: Source, settings: Any) -> None:
+    """One at work makes the other leave at once, whether by cron or by schedule."""
+    make_cards(source, 1)
+    settings.STAGE_E = options().settings
+    seen: list[object] = []
+
+    def meanwhile(_: object) -> None:
+        seen.extend([sweep(options()), scheduled_sweep()])
+
+    assert sweep(options(), on_reconciled=meanwhile) is not None
+    assert seen == [None, ALREADY_RUNNING]
+
+
+def test_the_scheduled_sweep_asks_for_dispatches(source: Source, settings: Any) -> None:
+    """It finds what is due and leaves the work to the queue."""
+    make_cards(source, 3)
+    forget_work()
+    settings.STAGE_E = options().settings
+
+    assert scheduled_sweep() == "0 runs closed, 0 leases ended, 3 made due"
+    assert OrmQ.objects.count() == 1
+
+
+def test_migrations_schedule_the_sweep(transactional_db: None) -> None:
+    """Five minutes are the longest that anything can be missed."""
+    module = importlib.import_module("cardpicker.migrations.0003_schedule_sweep")
+    module.schedule(apps, None)
+    module.schedule(apps, None)
+
+    planned = Schedule.objects.get(name=module.NAME)
+    assert (planned.minutes, import_string(planned.func)) == (5, scheduled_sweep)

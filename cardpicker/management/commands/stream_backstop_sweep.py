@@ -7,11 +7,12 @@ import sys
 from types import FrameType
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from cardpicker.stage_e.concurrency import SlotConnectionError, TransactionPoolerError
 from cardpicker.stage_e.dispatch import default_options
 from cardpicker.stage_e.outcomes import DispatchOutcome, ExitCode, exit_code_for
-from cardpicker.stage_e.sweep import Reconciled, sweep
+from cardpicker.stage_e.sweep import ALREADY_RUNNING, Reconciled, sweep
 
 
 class Command(BaseCommand):
@@ -28,12 +29,18 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Sweep, and exit with why it stopped."""
         signal.signal(signal.SIGTERM, _leave)
-        report = sweep(
-            default_options(),
-            max_batches=options["max_batches"],
-            on_reconciled=self._reconciled,
-            on_batch=self._batch,
-        )
+        try:
+            report = sweep(
+                default_options(),
+                max_batches=options["max_batches"],
+                on_reconciled=self._reconciled,
+                on_batch=self._batch,
+            )
+        except (SlotConnectionError, TransactionPoolerError) as error:
+            raise CommandError(str(error)) from error
+        if report is None:
+            self.stdout.write(f"sweep: {ALREADY_RUNNING}")
+            return
         code = ExitCode.LIMIT_REACHED if report.limit_reached else exit_code_for(report.status)
         why = "limit reached" if report.limit_reached else report.status
         detail = f" ({report.detail})" if report.detail else ""
