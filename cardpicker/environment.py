@@ -36,11 +36,15 @@ class Setting:
         """The allowed values in words, empty when anything of the type goes."""
         if self.choices:
             return ", ".join(self.choices)
-        if self.low is None and self.high is None:
-            return ""
-        if self.high is None:
-            return f"at least {self.low:g}"
-        return f"{self.low:g} to {self.high:g}"
+        match self.low, self.high:
+            case None, None:
+                return ""
+            case low, None:
+                return f"at least {low:g}"
+            case None, high:
+                return f"at most {high:g}"
+            case low, high:
+                return f"{low:g} to {high:g}"
 
 
 def setting(

@@ -6,6 +6,9 @@ import os
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from django.core.exceptions import ImproperlyConfigured
 
 from cardpicker.environment import load, setting
 from cardpicker.stage_c.settings import StageCSettings
@@ -34,10 +37,19 @@ class SiteSettings:
 
 
 def _secret_key(data_dir: Path) -> str:
-    """Return the key kept in ``data_dir``, making it on first use; the first of several processes wins."""
-    path = data_dir / "secret-key"
+    """Return the key kept in ``data_dir``, making it on first use."""
+    try:
+        return _kept_key(data_dir / "secret-key")
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"CARDPICKER_DATA_DIR: {data_dir} cannot be used ({error.strerror}): set it to a folder that can be written."
+        ) from error
+
+
+def _kept_key(path: Path) -> str:
+    """Return the key in ``path``; the first of several processes makes it."""
     if not path.exists():
-        data_dir.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(f"secret-key.{os.getpid()}")
         draft.touch(mode=0o600)
         draft.write_text(secrets.token_urlsafe(50), encoding="utf-8")
@@ -48,6 +60,15 @@ def _secret_key(data_dir: Path) -> str:
         finally:
             draft.unlink()
     return path.read_text(encoding="utf-8")
+
+
+def _time_zone(name: str) -> str:
+    try:
+        return ZoneInfo(name).key
+    except (ValueError, LookupError, OSError) as error:
+        raise ImproperlyConfigured(
+            f"CARDPICKER_TIME_ZONE={name!r} is not a time zone: set it to one such as UTC or Europe/Berlin."
+        ) from error
 
 
 SITE = load(SiteSettings, os.environ)
@@ -113,7 +134,7 @@ DATABASES = {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 LANGUAGE_CODE = "en-us"
-TIME_ZONE = SITE.time_zone
+TIME_ZONE = _time_zone(SITE.time_zone)
 USE_I18N = False
 USE_TZ = True
 

@@ -24,7 +24,7 @@ class TransactionPoolerError(RuntimeError):
 
 
 class SlotConnectionError(RuntimeError):
-    """The slot's connection could not be opened; without it nothing may run."""
+    """The slot's connection could not be opened, or broke before the slot was taken; without it nothing may run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class HeldSlot(int):
                 )
                 row = cursor.fetchone()
         except psycopg2.Error as error:
-            logger.warning("slot %d is lost: %s", int(self), str(error).strip())
+            logger.warning("slot %d is lost: %s", int(self), _first_line(error))
             return False
         return bool(row and row[0])
 
@@ -103,7 +103,7 @@ def probe(settings: SlotSettings) -> None:
         SlotConnectionError: the server cannot be reached.
         TransactionPoolerError: the connection goes through a pooler.
     """
-    with contextlib.closing(_connect(settings)) as connection:
+    with contextlib.closing(_connect(settings)) as connection, _fail_closed("broke"):
         refuse_pooler(connection)
 
 
@@ -125,20 +125,26 @@ def refuse_pooler(connection: extensions.connection) -> None:
 
 
 def _connect(settings: SlotSettings) -> extensions.connection:
-    try:
+    with _fail_closed("cannot be opened"):
         connection: extensions.connection = psycopg2.connect(
             **{**settings.connect, "application_name": settings.application_name}
         )
-    except psycopg2.OperationalError as error:
-        raise SlotConnectionError(f"the dispatch slot's connection cannot be opened: {str(error).strip()}") from error
     # A transaction left open would make the session idle in transaction, and a time-out would free the slot.
     connection.autocommit = True
     return connection
 
 
+@contextlib.contextmanager
+def _fail_closed(what: str) -> Iterator[None]:
+    try:
+        yield
+    except psycopg2.Error as error:
+        raise SlotConnectionError(f"the dispatch slot's connection {what}: {_first_line(error)}") from error
+
+
 def _take(connection: extensions.connection, settings: SlotSettings) -> HeldSlot | None:
-    refuse_pooler(connection)
-    with connection.cursor() as cursor:
+    with _fail_closed("broke"), connection.cursor() as cursor:
+        refuse_pooler(connection)
         # One statement a slot: in a scan of all of them, the server may take every lock that it looks at.
         for index in range(settings.slots):
             cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", (settings.namespace, index))
@@ -154,7 +160,11 @@ def _release(connection: extensions.connection, namespace: int, slot: HeldSlot) 
             cursor.execute("SELECT pg_advisory_unlock(%s, %s)", (namespace, int(slot)))
             row = cursor.fetchone()
     except psycopg2.Error as error:
-        logger.warning("slot %d could not be released, closing its session: %s", int(slot), str(error).strip())
+        logger.warning("slot %d could not be released, closing its session: %s", int(slot), _first_line(error))
         return
     if row is None or not row[0]:
         logger.warning("slot %d was not held by its own connection when it was released", int(slot))
+
+
+def _first_line(error: psycopg2.Error) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

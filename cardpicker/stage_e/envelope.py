@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.db.models.functions import Now
 
+from cardpicker.catalogue.text import clean_text
 from cardpicker.models import EnvelopeBar, EnvelopeTrip, FetchClass, FetchOutcome
 from cardpicker.stage_e.settings import StageESettings
 from cardpicker.stage_e.vitals import Vitals, host_name
@@ -112,14 +113,18 @@ def store_trip(breach: Breach, *, run_id: str) -> EnvelopeTrip:
             value=breach.value,
             ceiling=breach.ceiling,
             detail=breach.detail[:500],
-            run_id=run_id,
+            run_id=run_id[:64],
         )
     )
 
 
 def trip_lockout(detail: str, *, run_id: str) -> EnvelopeTrip:
     """Open the trip that stops every host: the image host refuses us."""
-    return _open(EnvelopeTrip(bar=EnvelopeBar.GOOGLE_LOCKOUT, value=1, ceiling=0, detail=detail[:500], run_id=run_id))
+    return _open(
+        EnvelopeTrip(
+            bar=EnvelopeBar.GOOGLE_LOCKOUT, value=1, ceiling=0, detail=clean_text(detail, 500), run_id=run_id[:64]
+        )
+    )
 
 
 def pause(who: str, note: str) -> EnvelopeTrip:
@@ -129,7 +134,7 @@ def pause(who: str, note: str) -> EnvelopeTrip:
         NoteMissingError: ``who`` or ``note`` is blank.
     """
     who, note = _signed(who, note)
-    return _open(EnvelopeTrip(bar=EnvelopeBar.OPERATOR_PAUSE, detail=note[:500], opened_by=who[:150]))
+    return _open(EnvelopeTrip(bar=EnvelopeBar.OPERATOR_PAUSE, detail=note[:500], opened_by=who))
 
 
 def acknowledge_trip(trip_id: int, note: str, who: str) -> EnvelopeTrip:
@@ -141,7 +146,7 @@ def acknowledge_trip(trip_id: int, note: str, who: str) -> EnvelopeTrip:
     """
     who, note = _signed(who, note)
     closed = EnvelopeTrip.objects.filter(pk=trip_id, acknowledged_at__isnull=True).update(
-        acknowledged_at=Now(), acknowledged_by=who[:150], note=note
+        acknowledged_at=Now(), acknowledged_by=who, note=note
     )
     if not closed:
         known = EnvelopeTrip.objects.filter(pk=trip_id).first()
@@ -154,7 +159,9 @@ def acknowledge_trip(trip_id: int, note: str, who: str) -> EnvelopeTrip:
 
 
 def _signed(who: str, note: str) -> tuple[str, str]:
-    who, note = who.replace("\0", "").strip(), note.replace("\0", "").strip()
+    who = clean_text(who, 150)
+    # A note keeps its lines; what a column cannot hold is taken out.
+    note = note.replace("\0", "").encode("utf-8", "ignore").decode().strip()
     if not note:
         raise NoteMissingError("Write a note: what you found, for whoever reads the trip later.")
     if not who:

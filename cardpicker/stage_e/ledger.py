@@ -10,9 +10,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psutil
+from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from cardpicker.catalogue.text import clean_text
 from cardpicker.models import PilotRunLedger, RunStatus
 from cardpicker.stage_e.vitals import host_name
 
@@ -62,29 +64,47 @@ def close_run(batch_id: uuid.UUID, status: RunStatus, reason: str, counts: Mappi
     """Give a running batch its terminal row; False when it has one already."""
     running = PilotRunLedger.objects.filter(batch_id=batch_id, status=RunStatus.RUNNING)
     return bool(
-        running.update(
-            status=status, reason=reason[:500].replace("\0", ""), finished_at=Now(), heartbeat_at=Now(), **counts
-        )
+        running.update(status=status, reason=clean_text(reason, 500), finished_at=Now(), heartbeat_at=Now(), **counts)
     )
 
 
 def close_dead_runs() -> list[uuid.UUID]:
     """Close every running row whose owner is dead as INTERRUPTED; return the ids of their batches."""
-    dead = [run.batch_id for run in PilotRunLedger.objects.filter(status=RunStatus.RUNNING) if not is_alive(run)]
+    silent = Q(heartbeat_at__lt=Now() - timedelta(seconds=SILENT_S))
+    running = PilotRunLedger.objects.filter(status=RunStatus.RUNNING).annotate(silent=silent)
+    dead = [run.batch_id for run in running if run.silent or not lives(_owner_of(run))]
     return [batch for batch in dead if close_run(batch, RunStatus.INTERRUPTED, "its process is gone", {})]
 
 
-def is_alive(run: PilotRunLedger) -> bool:
-    """Whether the owner of a running row lives: its process on this host, its heartbeat elsewhere."""
-    if timezone.now() - run.heartbeat_at > timedelta(seconds=SILENT_S):
-        return False
-    if run.host != host_name():
+def lives(owner: Owner) -> bool:
+    """Whether a process lives as far as this host can tell: of another host's only the heart tells."""
+    if owner.host != host_name():
         return True
     try:
-        process = psutil.Process(run.pid)
+        process = psutil.Process(owner.pid)
         started = datetime.fromtimestamp(process.create_time(), tz=UTC)
         if process.status() == psutil.STATUS_ZOMBIE:
             return False
-    except psutil.Error:
+    except psutil.NoSuchProcess:
         return False
-    return abs((started - run.process_started_at).total_seconds()) < _SAME_START_S
+    except psutil.Error:
+        # It is there but may not be looked at: its heartbeat alone is believed.
+        return True
+    return abs((started - owner.process_started_at).total_seconds()) < _SAME_START_S
+
+
+def _owner_of(run: PilotRunLedger) -> Owner:
+    return Owner(host=run.host, pid=run.pid, process_started_at=run.process_started_at)
+
+
+def prune(older_than_days: int, *, batch_size: int, dry_run: bool = False) -> int:
+    """Remove runs that ended more than ``older_than_days`` ago, ``batch_size`` rows a statement; return how many."""
+    ended = PilotRunLedger.objects.exclude(status=RunStatus.RUNNING).filter(
+        finished_at__lt=timezone.now() - timedelta(days=older_than_days)
+    )
+    if dry_run:
+        return ended.count()
+    removed = 0
+    while chunk := list(ended.order_by("pk").values_list("pk", flat=True)[:batch_size]):
+        removed += PilotRunLedger.objects.filter(pk__in=chunk).delete()[0]
+    return removed

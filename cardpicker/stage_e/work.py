@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, assert_never
 
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Case, Count, F, Q, QuerySet, Value, When
-from django.db.models.functions import Coalesce, Now
-from django.utils import timezone
+from django.db.models.functions import Coalesce, Least, Now
 
+from cardpicker.catalogue.text import clean_text
 from cardpicker.models import CardWork
 from cardpicker.stage_c.outcomes import (
     AlreadyCurrent,
@@ -38,38 +38,45 @@ FIRST_RETRY_S = 30.0
 LAST_RETRY_S = 3600.0
 THROTTLED_RETRY_S = 30.0
 SIBLINGS_PER_BATCH = 200
+DETAIL_LENGTH = 500
 
 _CLAIM = """
 WITH seeded AS MATERIALIZED (
     SELECT card_id FROM cardpicker_cardwork
-    WHERE card_id = ANY(%(seeds)s) AND due_at <= now() AND lease_owner IS NULL AND quarantined_at IS NULL
+    WHERE card_id = ANY(%(seeds)s) AND due_at <= statement_timestamp() AND lease_owner IS NULL AND quarantined_at IS NULL
     ORDER BY card_id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 ), oldest AS MATERIALIZED (
     SELECT card_id FROM cardpicker_cardwork
-    WHERE due_at <= now() AND lease_owner IS NULL AND quarantined_at IS NULL AND card_id <> ALL(%(seeds)s)
+    WHERE due_at <= statement_timestamp() AND lease_owner IS NULL AND quarantined_at IS NULL AND card_id <> ALL(%(seeds)s)
     ORDER BY due_at, card_id LIMIT %(limit)s - (SELECT count(*) FROM seeded) FOR UPDATE SKIP LOCKED
 ), picked AS (
     SELECT card_id FROM seeded UNION ALL SELECT card_id FROM oldest
 )
 UPDATE cardpicker_cardwork AS work
-SET due_at = NULL, lease_owner = %(owner)s, leased_until = now() + %(lease_s)s * interval '1 second',
+SET due_at = NULL, lease_owner = %(owner)s, leased_until = statement_timestamp() + %(lease_s)s * interval '1 second',
     attempts = attempts + 1
 FROM picked WHERE work.card_id = picked.card_id
 RETURNING work.card_id
 """
 
 _CLAIM_SIBLINGS = """
-WITH picked AS MATERIALIZED (
-    SELECT work.card_id
-    FROM cardpicker_card AS mine
-    JOIN cardpicker_card AS twin ON twin.sha256_checksum = mine.sha256_checksum AND twin.id <> mine.id
-    JOIN cardpicker_cardwork AS work ON work.card_id = twin.id
-    WHERE mine.id = ANY(%(cards)s) AND mine.sha256_checksum IS NOT NULL
-      AND work.due_at <= now() AND work.lease_owner IS NULL AND work.quarantined_at IS NULL
-    ORDER BY work.card_id LIMIT %(limit)s FOR UPDATE OF work SKIP LOCKED
+WITH twins AS (
+    SELECT twin.id FROM cardpicker_card AS mine
+    JOIN cardpicker_card AS twin ON twin.sha256_checksum = mine.sha256_checksum
+    WHERE mine.id = ANY(%(cards)s)
+    UNION
+    SELECT twin.id FROM cardpicker_card AS mine
+    JOIN cardpicker_card AS twin ON twin.md5_checksum = mine.md5_checksum
+     AND (twin.sha256_checksum IS NULL OR mine.sha256_checksum IS NULL)
+    WHERE mine.id = ANY(%(cards)s)
+), picked AS MATERIALIZED (
+    SELECT card_id FROM cardpicker_cardwork
+    WHERE card_id = ANY(ARRAY(SELECT id FROM twins))
+      AND due_at <= statement_timestamp() AND lease_owner IS NULL AND quarantined_at IS NULL
+    ORDER BY card_id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 )
 UPDATE cardpicker_cardwork AS work
-SET due_at = NULL, lease_owner = %(owner)s, leased_until = now() + %(lease_s)s * interval '1 second',
+SET due_at = NULL, lease_owner = %(owner)s, leased_until = statement_timestamp() + %(lease_s)s * interval '1 second',
     attempts = attempts + 1
 FROM picked WHERE work.card_id = picked.card_id
 RETURNING work.card_id
@@ -105,7 +112,7 @@ def _claim(sql: str, lease: Lease, **parameters: int | list[int]) -> list[int]:
 def extend(lease: Lease) -> int:
     """Lengthen every lease of the batch; return how many it still has."""
     until = Now() + timedelta(seconds=lease.lease_s)
-    return CardWork.objects.filter(lease_owner=lease.owner).update(leased_until=until)
+    return _update(CardWork.objects.filter(lease_owner=lease.owner), leased_until=until)
 
 
 def settle(lease: Lease, card_id: int, outcome: CardOutcome) -> bool:
@@ -114,7 +121,7 @@ def settle(lease: Lease, card_id: int, outcome: CardOutcome) -> bool:
     Stored, transferred and current evidence keep the lease: the card is done only when it has been judged.
     """
     mine = CardWork.objects.filter(card_id=card_id, lease_owner=lease.owner)
-    name, detail = outcome_name(outcome), getattr(outcome, "detail", "")[:500].replace("\0", "")
+    name, detail = outcome_name(outcome), clean_text(getattr(outcome, "detail", ""), DETAIL_LENGTH)
     match outcome:
         case Stored() | Transferred() | AlreadyCurrent():
             return bool(mine.update(last_outcome=name, last_detail=""))
@@ -135,12 +142,12 @@ def settle(lease: Lease, card_id: int, outcome: CardOutcome) -> bool:
 def close_done(lease: Lease, card_ids: Collection[int]) -> int:
     """End the leases of judged cards; one that became due again meanwhile stays due."""
     mine = CardWork.objects.filter(lease_owner=lease.owner, card_id__in=card_ids)
-    return mine.update(lease_owner=None, leased_until=None, attempts=0, settled_at=Now())
+    return _update(mine, lease_owner=None, leased_until=None, attempts=0, settled_at=Now())
 
 
 def release(owner: uuid.UUID, reason: str) -> int:
     """Give back every card that the batch still holds, due at once and with its attempt."""
-    return _give_back(CardWork.objects.filter(lease_owner=owner), "deferred", reason[:500], 0.0)
+    return _give_back(CardWork.objects.filter(lease_owner=owner), "deferred", clean_text(reason, DETAIL_LENGTH), 0.0)
 
 
 def expire(max_attempts: int, *, owners: Collection[uuid.UUID] = ()) -> int:
@@ -152,7 +159,8 @@ def expire(max_attempts: int, *, owners: Collection[uuid.UUID] = ()) -> int:
         Q(leased_until__lt=Now()) | Q(lease_owner__in=list(owners))
     )
     exhausted = Q(attempts__gte=max_attempts)
-    return over.update(
+    return _update(
+        over,
         lease_owner=None,
         leased_until=None,
         settled_at=Now(),
@@ -168,18 +176,24 @@ def mark_due(card_ids: Collection[int], reason: str) -> int:
     idle = CardWork.objects.filter(
         card_id__in=card_ids, due_at__isnull=True, quarantined_at__isnull=True, card__removed_at__isnull=True
     )
-    return CardWork.objects.filter(pk__in=idle.order_by("pk").values("pk")).update(due_at=Now(), reason=reason[:50])
+    return _update(idle, due_at=Now(), reason=reason[:50])
 
 
 def requeue(card_ids: Collection[int], reason: str = "asked-for") -> int:
     """Make cards due now with a fresh count of attempts, quarantined ones included."""
     listed = CardWork.objects.filter(card_id__in=card_ids, card__removed_at__isnull=True)
-    return listed.update(due_at=Coalesce(F("due_at"), Now()), quarantined_at=None, attempts=0, reason=reason[:50])
+    return _update(listed, due_at=Least(F("due_at"), Now()), quarantined_at=None, attempts=0, reason=reason[:50])
 
 
 def is_due() -> bool:
     """Whether any card could be claimed now."""
     return CardWork.objects.filter(due_at__lte=Now(), lease_owner__isnull=True, quarantined_at__isnull=True).exists()
+
+
+def any_due(card_ids: Collection[int]) -> bool:
+    """Whether any of these cards could be claimed now."""
+    due = CardWork.objects.filter(due_at__lte=Now(), lease_owner__isnull=True, quarantined_at__isnull=True)
+    return due.filter(card_id__in=card_ids).exists()
 
 
 def count_by_state() -> Mapping[str, int]:
@@ -206,6 +220,13 @@ def retry_delay_s(attempts: int) -> float:
     return delay * random.uniform(0.8, 1.2)
 
 
+def _update(rows: QuerySet[CardWork], **values: Any) -> int:
+    """Update many rows, locking them in the order of their keys, so that two who change the same ones never deadlock."""
+    with transaction.atomic():
+        keys = rows.order_by("pk").select_for_update(of=("self",)).values("pk")
+        return CardWork.objects.filter(pk__in=keys).update(**values)
+
+
 def _ended(name: str, detail: str) -> dict[str, Any]:
     return {
         "lease_owner": None,
@@ -218,12 +239,12 @@ def _ended(name: str, detail: str) -> dict[str, Any]:
 
 def _after(wait_s: float) -> Coalesce:
     """Return when a card is due after a wait, unless something made it due during its lease."""
-    return Coalesce(F("due_at"), Value(timezone.now() + timedelta(seconds=wait_s)))
+    return Coalesce(F("due_at"), Now() + timedelta(seconds=wait_s))
 
 
 def _give_back(mine: QuerySet[CardWork], name: str, detail: str, wait_s: float) -> int:
     taken_back = Case(When(attempts__gt=0, then=F("attempts") - 1), default=Value(0))
-    return mine.update(**_ended(name, detail), attempts=taken_back, due_at=_after(wait_s))
+    return _update(mine, **_ended(name, detail), attempts=taken_back, due_at=_after(wait_s))
 
 
 def _quarantine(mine: QuerySet[CardWork], name: str, detail: str) -> int:

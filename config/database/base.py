@@ -12,10 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import dj_database_url
+import psycopg2
 from django.db.backends.postgresql import base
 from django.db.utils import OperationalError
 
 NO_DATABASE = "no database: run scripts/ops/postgres.py start or set CARDPICKER_DATABASE_URL"
+#: The URL itself is not repeated: it may hold a password.
+NOT_A_URL = (
+    "CARDPICKER_DATABASE_URL is not a PostgreSQL URL: set it to one such as postgres://user:password@host:5432/name,"
+    " or unset it and run scripts/ops/postgres.py start"
+)
 
 #: libpq's side: a silent network is an error within about a minute.
 CLIENT_KEEPALIVES: dict[str, int] = {
@@ -43,7 +49,7 @@ SERVER_OPTIONS = " ".join(
 
 
 class NoDatabaseError(OperationalError):
-    """No server answers; the message says what to run or set."""
+    """No database can be reached; the message says what to run or set."""
 
 
 def database_url(data_dir: Path) -> str | None:
@@ -81,26 +87,21 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return params
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """Open a connection, naming what to do when no server answers."""
+        """Open a connection, naming what to do when it is refused."""
         try:
             return super().get_new_connection(conn_params)
-        except Exception as error:
-            if _is_refusal(error):
-                raise NoDatabaseError(f"{NO_DATABASE} ({str(error).strip().splitlines()[0]})") from error
-            raise
+        except psycopg2.Error as error:
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise NoDatabaseError(f"{NO_DATABASE} ({reason})") from error
 
     def _locate(self) -> dict[str, Any]:
         url = database_url(Path(self.settings_dict["DATA_DIR"]))
         if url is None:
             raise NoDatabaseError(NO_DATABASE)
         try:
-            return dict(dj_database_url.parse(url))
+            located: dict[str, Any] = dict(dj_database_url.parse(url))
         except (ValueError, KeyError) as error:
-            raise NoDatabaseError(f"CARDPICKER_DATABASE_URL is not a database URL ({error}): {NO_DATABASE}") from error
-
-
-def _is_refusal(error: Exception) -> bool:
-    text = str(error).lower()
-    return any(
-        sign in text for sign in ("connection refused", "could not translate host name", "no such file or directory")
-    )
+            raise NoDatabaseError(NOT_A_URL) from error
+        if not located.get("NAME") or not located["ENGINE"].endswith(".postgresql"):
+            raise NoDatabaseError(NOT_A_URL)
+        return located
