@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from cardpicker.stage_c.evidence import ComputeContext, Lexicon, Reading
-from cardpicker.stage_c.extractors.collector_parse import LineRead, parse_rows
+from cardpicker.stage_c.extractors.artist_names import best_artist
+from cardpicker.stage_c.extractors.collector_parse import LineRead, is_beside, parse_rows
 from cardpicker.stage_c.extractors.consensus import is_certain
 from cardpicker.stage_c.extractors.rows import ReadPass, ReadRow, ReadWord
 from cardpicker.stage_c.imaging.decode import NormalizedImage
@@ -20,16 +21,23 @@ from cardpicker.stage_c.imaging.textrows import TextRow, find_rows, pack_rows
 
 BAND_MM: BoxMm = (0.5, 77.5, 62.5, 88.5)
 MAX_CALLS = 4
+MIN_LEGIBLE = 0.5
+MIN_GLYPHS = 5  #: A row of fewer, of which nothing was read, is no line of text.
+#: How rows are shown to the engine: strokes alone or plain grey, and the zoom. Unlike views err unlike.
+VARIANTS = {"gray": (False, 0.85), "strokes": (True, 1.35), "gray-large": (False, 1.2)}
 _LEGIBLE = re.compile(r"wizard|coast|illus|proxy", re.IGNORECASE)
 
 
 class BandReader:
     """Counts and keeps the OCR calls over one image."""
 
-    def __init__(self, image: NormalizedImage, engine: OcrEngine, known_sets: frozenset[str]) -> None:
+    def __init__(
+        self, image: NormalizedImage, engine: OcrEngine, known_sets: frozenset[str], artists: tuple[str, ...]
+    ) -> None:
         self._image = image
         self._engine = engine
         self._known = known_sets
+        self._artists = artists
         self.calls = 0
 
     def rows(self, fit: CardFit) -> tuple[TextRow, ...]:
@@ -41,14 +49,9 @@ class BandReader:
         if not rows or self.calls >= MAX_CALLS:
             return ReadPass(variant=variant, rows=())
         self.calls += 1
-        packed = pack_rows(
-            self._image.gray,
-            fit,
-            rows,
-            strokes_only=variant.startswith("strokes"),
-            zoom=1.35 if variant.endswith("large") else 1.0,
-        )
-        read = self._engine.read(packed.pixels, layout=Layout.BLOCK)
+        strokes_only, zoom = VARIANTS[variant]
+        packed = pack_rows(self._image.gray, fit, rows, strokes_only=strokes_only, zoom=zoom)
+        read = self._engine.read(packed.pixels, layout=Layout.LINE if len(rows) == 1 else Layout.BLOCK)
         found = []
         for row, words in zip(rows, join_rows(read.words, packed.spans), strict=True):
             parts = [(part, word.confidence) for word in words for part in word.text.split()]
@@ -66,6 +69,10 @@ class BandReader:
                 )
         return ReadPass(variant=variant, rows=tuple(found))
 
+    def names_artist(self, row: ReadRow) -> bool:
+        """Whether ``row`` names an artist of the card's printings."""
+        return best_artist(row.text, self._artists)[0] is not None
+
     def line(self, read: ReadPass) -> LineRead:
         """Return the collector line of one pass."""
         return parse_rows(read.rows, self._known)
@@ -76,16 +83,14 @@ def extract(
 ) -> Reading:
     """Return the passes over the bottom band, the turn that made it legible, and what it cost."""
     engine = ACTIVE.get()
-    reader = BandReader(image, engine, lexicon.set_codes)
+    reader = BandReader(image, engine, lexicon.set_codes, context.artists)
     fit = fit_card(image.gray)
     rows = reader.rows(fit)
-    passes = [reader.read(fit, rows, "strokes")]
-    if not is_legible(passes, reader):
-        passes.append(reader.read(fit, rows, "gray"))
+    passes = [reader.read(fit, rows, "gray")]
     if not is_legible(passes, reader):
         turned = fit.turned()
         other_rows = reader.rows(turned)
-        other = [reader.read(turned, other_rows, "strokes")]
+        other = [reader.read(turned, other_rows, "gray")]
         if is_legible(other, reader):
             fit, rows, passes = turned, other_rows, other
     _settle(reader, fit, rows, passes)
@@ -103,30 +108,45 @@ def is_legible(passes: Sequence[ReadPass], reader: BandReader) -> bool:
     """Whether any pass has something that only an upright card's bottom says."""
     for read in passes:
         line = reader.line(read)
-        if line.number is not None or (line.set is not None and line.set.code.known):
+        if line.number is not None and line.number.confidence >= MIN_LEGIBLE:
             return True
-        if any(_LEGIBLE.search(row.text) for row in read.rows):
+        if line.set is not None and line.set.code.known and line.set.code.distance == 0:
+            return True
+        if any(_LEGIBLE.search(row.text) or reader.names_artist(row) for row in read.rows):
             return True
     return False
 
 
 def _settle(reader: BandReader, fit: CardFit, rows: Sequence[TextRow], passes: list[ReadPass]) -> None:
     """Read again, another way, the rows that may hold the collector line, until the passes agree or calls run out."""
-    for variant in ("gray", "strokes-large", "gray-large"):
-        if reader.calls >= MAX_CALLS - 1 or any(read.variant == variant for read in passes):
-            continue
-        if is_certain([reader.line(read) for read in passes]):
+    for variant in list(VARIANTS)[1:]:
+        lines = [reader.line(read) for read in passes]
+        silent = len(passes) > 1 and all(line.number is None and line.set is None for line in lines)
+        if silent or is_certain(lines):
             return
-        weak = _weak_rows(rows, passes)
+        weak = _weak_rows(rows, passes, lines) if is_legible(passes, reader) else rows
         if not weak:
             return
         passes.append(reader.read(fit, weak, variant))
 
 
-def _weak_rows(rows: Sequence[TextRow], passes: Sequence[ReadPass]) -> list[TextRow]:
-    """Return the rows that may hold a number or a set code: those with digits, a language or little that was read."""
-    boxes = {(r.left_mm, r.top_mm) for read in passes for r in read.rows if _may_be_line(r)}
-    return [row for row in rows if (row.box_mm[0], row.box_mm[1]) in boxes]
+def _weak_rows(rows: Sequence[TextRow], passes: Sequence[ReadPass], lines: Sequence[LineRead]) -> list[TextRow]:
+    """Return the rows that may hold a number or a set code, by what was read there or by their place above a code."""
+    boxes: set[tuple[float, float]] = set()
+    for read, line in zip(passes, lines, strict=True):
+        code_row = read.rows[line.set.row] if line.set is not None else None
+        boxes |= {
+            (row.left_mm, row.top_mm)
+            for row in read.rows
+            if _may_be_line(row) or (code_row is not None and is_beside(row, code_row))
+        }
+    read_at = {(row.left_mm, row.top_mm) for read in passes for row in read.rows}
+    numbered = any(line.number is not None for line in lines)
+    return [
+        row
+        for row in rows
+        if row.box_mm[:2] in boxes or (not numbered and row.glyphs >= MIN_GLYPHS and row.box_mm[:2] not in read_at)
+    ]
 
 
 def _may_be_line(row: ReadRow) -> bool:

@@ -33,6 +33,7 @@ _PLAIN = re.compile(
 )
 _LANGUAGE = re.compile(rf"({'|'.join(sorted(LANGUAGES, key=len, reverse=True))})(?![A-Za-z])")
 _AFTER_SLASH = re.compile(r"^[^A-Za-z0-9]{0,4}(?P<code>[A-Z0-9]{3,5})(?![A-Za-z0-9])")
+_OLD_LEGAL = re.compile(r"wizard|coast|\b(?:LLC|Inc)\b", re.IGNORECASE)
 _COPYRIGHT = re.compile(r"wizard|coast|©|™|\b(?:LLC|Inc)\b|Illus", re.IGNORECASE)
 
 
@@ -47,6 +48,7 @@ class NumberRead:
     exchanged: int  #: Letters taken for digits.
     confidence: float
     row: int
+    legal: bool  #: It ends a legal line, as on cards of 1998 to 2014.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +88,7 @@ _ORDER = ("bare-padded", "plain", "padded", "slash")
 def _number_of(index: int, row: ReadRow, set_row: ReadRow | None) -> NumberRead | None:
     """Return the number in ``row``, by the strictest layout that fits."""
     text = row.text
-    near = set_row is not None and _belongs(row, set_row)
+    near = set_row is not None and is_beside(row, set_row)
     patterns = [("slash", _SLASHED)]
     if not _COPYRIGHT.search(text):
         patterns.append(("padded", _PADDED))
@@ -95,13 +97,15 @@ def _number_of(index: int, row: ReadRow, set_row: ReadRow | None) -> NumberRead 
     for layout, pattern in patterns:
         for match in pattern.finditer(text):
             found = _number(match, layout, index, row)
+            if found is not None and layout == "padded" and not near and match["digits"][0] not in "0O":
+                continue
             if found is not None and not _is_power_toughness(found, row, near):
                 return found
     return None
 
 
-def _belongs(row: ReadRow, set_row: ReadRow) -> bool:
-    """Whether ``row`` stands right above the set code's row, flush with it at the left or at the right."""
+def is_beside(row: ReadRow, set_row: ReadRow) -> bool:
+    """Whether ``row`` is the set code's row, or stands right above it, flush with it at the left or at the right."""
     rise = set_row.bottom_mm - row.bottom_mm
     flush = min(abs(row.left_mm - set_row.left_mm), abs(row.right_mm - set_row.right_mm))
     return row is set_row or (0.5 <= rise <= 3.5 and flush <= 3.0)
@@ -118,6 +122,8 @@ def _number(match: re.Match[str], layout: str, index: int, row: ReadRow) -> Numb
     size = int(size_raw.translate(_ALIKE_DIGITS)) if size_raw else None
     value = int(digits)
     year = value in YEARS and len(digits) == 4
+    if size is not None and not _is_plausible(groups["prefix"] + raw, size_raw, row.text, match.end()):
+        return None
     if value == 0 or (year and (size is None or size in YEARS)) or size == 0:
         return None
     star = "★" if groups["star"] or groups["suffix"] in ("★", "*") else ""
@@ -130,7 +136,18 @@ def _number(match: re.Match[str], layout: str, index: int, row: ReadRow) -> Numb
         exchanged=exchanged,
         confidence=row.confidence_at(match.start("digits"), match.end("size" if size_raw else "digits")),
         row=index,
+        legal=_OLD_LEGAL.search(row.text) is not None,
     )
+
+
+def _is_plausible(digits: str, size: str, text: str, end: int) -> bool:
+    """Whether no digit seems missing or invented.
+
+    Outside legal lines numbers are padded to three digits, and a set goes on after its nominal size, but not twice over.
+    """
+    padded = len(digits) >= min(3, len(size)) or _OLD_LEGAL.search(text) or _AFTER_SLASH.match(text[end:])
+    value, nominal = (int(re.sub(r"\D", "", part.translate(_ALIKE_DIGITS)) or 0) for part in (digits, size))
+    return bool(padded) and value <= 2 * nominal
 
 
 def _is_power_toughness(found: NumberRead, row: ReadRow, near_set: bool) -> bool:
@@ -148,38 +165,39 @@ def _set_of(index: int, row: ReadRow, known: frozenset[str]) -> SetRead | None:
     text = row.text
     for match in _LANGUAGE.finditer(text):
         head = text[: match.start()]
-        code = _code_before(head, known)
-        if code is not None:
-            start = max(0, len(head.rstrip()) - 5)
+        found = _code_before(head, known)
+        if found is not None:
+            code, place = found
+            if head[-1:].isalnum():  # DOMEN may be DOM EN, or a word: it needs the proof of a look-alike.
+                code = SetCode(code=code.code, known=code.known, distance=max(1, code.distance))
             return SetRead(
                 code=code,
                 language=LANGUAGES[match.group(1)],
-                confidence=row.confidence_at(start, match.end()),
+                confidence=row.confidence_at(*place),
                 row=index,
                 rest=text[match.end() :].strip(),
             )
     return None
 
 
-def _code_before(head: str, known: frozenset[str]) -> SetCode | None:
-    """Return the code at the end of ``head``, past a separator that may have been read as any one character."""
+def _code_before(head: str, known: frozenset[str]) -> tuple[SetCode, tuple[int, int]] | None:
+    """Return the code at the end of ``head`` and its place, past a separator read as any one or two characters."""
     spaced = re.search(r"[^A-Za-z0-9]$", head) is not None
-    tokens = re.findall(r"[A-Za-z0-9]+", head)
+    tokens = list(re.finditer(r"[A-Za-z0-9]+", head))
     if not tokens or len(tokens) > 5:
         return None
-    token = tokens[-1]
-    if len(token) <= 2 and len(tokens) > 1 and spaced:
-        token = tokens[-2]
+    match = tokens[-2] if len(tokens[-1][0]) <= 2 and len(tokens) > 1 and spaced else tokens[-1]
+    token = match[0]
     if sum(c.isupper() or c.isdigit() for c in token) * 3 < 2 * len(token):
         return None
     code = resolve_set_code(token, known)
     if code is not None and code.known:
-        return code
+        return code, match.span()
     # A bullet or star glued to the code reads as one more letter: GRN★ becomes GRNY.
     trimmed = resolve_set_code(token[:-1], known) if not spaced else None
     if trimmed is not None and trimmed.known and trimmed.distance == 0:
-        return SetCode(code=trimmed.code, known=True, distance=1)
-    return code if spaced else None
+        return SetCode(code=trimmed.code, known=True, distance=1), match.span()
+    return (code, match.span()) if code is not None and spaced else None
 
 
 def _set_after_number(number: NumberRead, row: ReadRow, known: frozenset[str]) -> SetRead | None:

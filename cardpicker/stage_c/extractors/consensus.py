@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from cardpicker.stage_c.extractors.collector_parse import LineRead, NumberRead, SetRead
 
-CLEAR = 0.85  #: A single reading at or above it is believed where its surroundings fit.
+CLEAR = 0.80  #: A single reading at or above it is believed where its surroundings fit.
 FAIR = 0.60
 
 
@@ -31,7 +31,8 @@ def is_certain(lines: Sequence[LineRead]) -> bool:
     agreed = agree(lines)
     if agreed.number is None or agreed.confidence < CLEAR:
         return False
-    return (agreed.set is not None and agreed.set.code.known) or agreed.supporters >= 2
+    framed = agreed.set is not None and agreed.set.code.known and _is_clear(agreed.set)
+    return framed or ((agreed.supporters >= 2 or agreed.number.legal) and agreed.set is None)
 
 
 def agree(lines: Sequence[LineRead]) -> AgreedLine:
@@ -64,7 +65,7 @@ def _belief(number: NumberRead, supporters: int, disputed: bool, set_read: SetRe
         belief -= 0.15
     if number.layout in ("bare-padded", "plain"):
         belief -= 0.1
-    if supporters < 2 and not framed:
+    if supporters < 2 and not framed and not number.legal:
         belief -= 0.1
     return round(max(0.0, min(0.99, belief - (0.2 if disputed else 0.0))), 3)
 
@@ -73,10 +74,21 @@ def _value(number: NumberRead) -> int:
     return int("".join(c for c in number.number if c.isdigit()) or 0)
 
 
+def _is_clear(read: SetRead) -> bool:
+    # The engine believes little in words of no language, however well it reads them: a code of the catalog beside a
+    # language is proof enough.
+    if read.code.distance == 0:
+        return read.language is not None or read.confidence >= FAIR / 2
+    return read.confidence >= FAIR
+
+
 def _agree_set(reads: Sequence[SetRead]) -> SetRead | None:
-    """Return the set code most readings saw; known codes only against known codes, a tie of known codes is none."""
+    """Return the set code most readings saw; a tie of known codes is none, nor is one unclear look-alike a code."""
     known = [read for read in reads if read.code.known]
+    seen = Counter(read.code.code for read in known)
+    known = [read for read in known if read.code.distance == 0 or _is_clear(read) or seen[read.code.code] > 1]
     if not known:
+        reads = [read for read in reads if not read.code.known]
         return reads[0] if len({read.code.code for read in reads}) == 1 else None
     votes = Counter(read.code.code for read in known)
     exact = {read.code.code for read in known if read.code.distance == 0}

@@ -22,6 +22,7 @@ GLYPH_HEIGHT_MM = (0.55, 2.3)
 GLYPH_WIDTH_MM = 9.0  #: Blurred letters run together; a frame line is longer still.
 ROW_GAP_MM = 2.6  #: Between a number and its rarity; the left and right blocks are farther apart.
 ROW_MIN_WIDTH_MM = 2.2
+EXTEND_GAP_MM, EXTEND_MM, EXTEND_CLARITY = 1.3, 6.0, 4.5
 MAX_ROWS = 9
 LINE_MM = (4.5, 2.8)  #: Straight runs at least this wide or this high are frame lines, not letters.
 CLEAR_OF_NOISE = 2.2  #: Stroke height over the median of the row's box; texture alone stays below.
@@ -70,7 +71,7 @@ def find_rows(gray: NDArray[np.uint8], fit: CardFit, band_mm: BoxMm) -> tuple[Te
     if min(size) < 8:
         return ()
     picture = fit.crop(gray, (left, top, right, bottom), size).filter(ImageFilter.GaussianBlur(0.5))
-    band = np.asarray(picture).astype(np.int16)
+    band = _stretch(np.asarray(picture))
     rows = [row for light in (True, False) for row in _rows_of(band, light, left, top)]
     chosen: list[TextRow] = []
     strongest = max((row.contrast for row in rows if row.glyphs >= 6), default=0.0)
@@ -81,6 +82,12 @@ def find_rows(gray: NDArray[np.uint8], fit: CardFit, band_mm: BoxMm) -> tuple[Te
         if not noise and not any(_overlap(row.box_mm, other.box_mm) > 0.3 for other in chosen):
             chosen.append(row)
     return tuple(sorted(chosen[:MAX_ROWS], key=lambda row: (row.box_mm[1], row.box_mm[0])))
+
+
+def _stretch(band: NDArray[np.uint8]) -> NDArray[np.int16]:
+    """Return ``band`` with its lightest parts at white, so that a dim picture is judged like a bright one."""
+    top = max(64.0, float(np.percentile(band, 99.5)))
+    return np.asarray(np.minimum(band * (255.0 / top), 255.0), dtype=np.int16)
 
 
 def _overlap(a: BoxMm, b: BoxMm) -> float:
@@ -157,6 +164,9 @@ def _row(chain: Sequence[_Glyph], page: _Page) -> TextRow | None:
     bottom = float(np.percentile([g.bottom for g in chain], 80))
     contrast = float(np.mean([g.energy for g in chain]))
     inside = (slice(int(top), int(bottom) + 1), slice(left, right))
+    clarity = contrast / max(1.0, float(np.median(page.strokes[inside])))
+    if clarity >= EXTEND_CLARITY:
+        left, right = _extent(page.strokes[inside[0]], left, right, contrast / 2)
     scale = 1 / FIND_PX_PER_MM
     return TextRow(
         box_mm=(
@@ -169,9 +179,25 @@ def _row(chain: Sequence[_Glyph], page: _Page) -> TextRow | None:
         light=page.light,
         contrast=contrast,
         glyphs=len(chain),
-        clarity=contrast / max(1.0, float(np.median(page.strokes[inside]))),
+        clarity=clarity,
         score=contrast * len(chain) * (1.0 if _stands_out(page.band[inside], page.light) else 0.4),
     )
+
+
+def _extent(strip: NDArray[np.int16], left: int, right: int, level: float) -> tuple[int, int]:
+    """Return the row's ends with the faint or broken glyphs beside them that were no glyphs on their own."""
+    inked = np.flatnonzero(strip.max(axis=0) >= level)
+    gap, far = (int(mm * FIND_PX_PER_MM) for mm in (EXTEND_GAP_MM, EXTEND_MM))
+    first, last = left, right
+    for column in inked[inked < left][::-1]:
+        if first - column > gap or left - column > far:
+            break
+        first = int(column)
+    for column in inked[inked >= right]:
+        if column - last > gap or column - right > far:
+            break
+        last = int(column) + 1
+    return first, last
 
 
 def _stands_out(pixels: NDArray[np.int16], light: bool) -> bool:
@@ -206,7 +232,7 @@ def pack_rows(
         box = fit.clip((left - 0.7, top - 0.45, right + 0.9, bottom + 0.45))
         size = (max(8, int((box[2] - box[0]) * scale)), max(8, int((box[3] - box[1]) * scale)))
         pixels = np.asarray(fit.crop(gray, box, size)).astype(np.int16)
-        strips.append(_clean(pixels, row.light, scale, strokes_only))
+        strips.append(_clean(pixels, row, scale, strokes_only))
         scales.append(scale)
         lefts.append(box[0])
     gap = TEXT_HEIGHT_PX // 2
@@ -220,12 +246,13 @@ def pack_rows(
     return PackedRows(pixels=page, spans=tuple(spans), scales=tuple(scales), lefts_mm=tuple(lefts))
 
 
-def _clean(strip: NDArray[np.int16], light: bool, px_per_mm: float, strokes_only: bool) -> NDArray[np.uint8]:
+def _clean(strip: NDArray[np.int16], row: TextRow, px_per_mm: float, strokes_only: bool) -> NDArray[np.uint8]:
     if strokes_only:
-        ink = stroke_image(strip, light, px_per_mm).astype(np.float32)
-        low, high = float(np.percentile(ink, 45)), float(np.percentile(ink, 97))
+        ink = stroke_image(strip, row.light, px_per_mm).astype(np.float32)
+        high = float(np.percentile(ink, 97))
+        low = max(float(np.percentile(ink, 45)), 0.25 * high)
     else:
-        ink = (strip if light else 255 - strip).astype(np.float32)
+        ink = (strip if row.light else 255 - strip).astype(np.float32)
         low, high = float(np.percentile(ink, 55)), float(np.percentile(ink, 98))
     high = max(high, low + 24.0)
     return np.asarray(255 - np.clip((ink - low) * (255.0 / (high - low)), 0, 255), dtype=np.uint8)
