@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from django.contrib.auth.models import Permission, User
+from django.test import Client
 from django.utils import timezone
 from PIL import Image
 
@@ -37,9 +38,16 @@ RUN = "event-run-1"
 
 def make_staff(name: str, *permissions: str) -> User:
     """Create a person of the staff with these permissions of this app, by codename."""
-    user = User.objects.create_user(name, password="x", is_staff=True)
+    user = User.objects.create_user(name, is_staff=True)
     user.user_permissions.set(Permission.objects.filter(content_type__app_label="cardpicker", codename__in=permissions))
     return user
+
+
+def superuser_client() -> Client:
+    """Return a browser in which a superuser is logged in; no password, because hashing one takes longer than a test."""
+    client = Client()
+    client.force_login(User.objects.create_user("admin", is_staff=True, is_superuser=True))
+    return client
 
 
 def make_source(folder: Path | str = "/nowhere", key: str = "folder") -> Source:

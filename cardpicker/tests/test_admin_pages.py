@@ -36,12 +36,19 @@ from cardpicker.tests.admin_rows import (
     make_staff,
     make_trip,
     quarantine,
+    superuser_client,
 )
 
 MODELS = list(apps.get_app_config("cardpicker").get_models())
 NEVER_WRITTEN = [ImageEvidence, PilotRunLedger, CardPrintingTag, CardWork, EnvelopeTrip, StageEThrottleCounter]
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def admin_client(db: None) -> Client:
+    """A superuser's browser."""
+    return superuser_client()
 
 
 def page(model: type[Model], name: str, *args: object) -> str:

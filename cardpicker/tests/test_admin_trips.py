@@ -11,11 +11,17 @@ from django.urls import reverse
 
 from cardpicker.models import EnvelopeBar, EnvelopeTrip
 from cardpicker.stage_e.envelope import open_trip
-from cardpicker.tests.admin_rows import make_staff, make_trip
+from cardpicker.tests.admin_rows import make_staff, make_trip, superuser_client
 
 pytestmark = pytest.mark.django_db
 
 PAUSE = "admin:cardpicker_envelopetrip_pause"
+
+
+@pytest.fixture
+def admin_client(db: None) -> Client:
+    """A superuser's browser."""
+    return superuser_client()
 
 
 def acknowledge(client: Client, trip_id: int, note: str) -> Any:

@@ -14,12 +14,18 @@ from django.utils import timezone
 
 from cardpicker.models import Card, CardWork
 from cardpicker.operations.requeue import ask_again
-from cardpicker.tests.admin_rows import make_card, make_source, make_staff, quarantine
+from cardpicker.tests.admin_rows import make_card, make_source, make_staff, quarantine, superuser_client
 
 pytestmark = pytest.mark.django_db
 
 WORK = "admin:cardpicker_cardwork_changelist"
 CARDS = "admin:cardpicker_card_changelist"
+
+
+@pytest.fixture
+def admin_client(db: None) -> Client:
+    """A superuser's browser."""
+    return superuser_client()
 
 
 def ask(client: Client, *pks: int, across: bool = False, name: str = WORK, query: str = "") -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,20 @@ from pytest_django import Settings
 from cardpicker.models import Card, Source
 from cardpicker.operations.admin.thumbnails import thumbnail
 from cardpicker.operations.images import CannotShowError, local_file
-from cardpicker.tests.admin_rows import make_card, make_source, make_staff, write_image
+from cardpicker.sources import registry
+from cardpicker.sources.kinds import ListedCard
+from cardpicker.tests.admin_rows import make_card, make_source, make_staff, superuser_client, write_image
 
 pytestmark = pytest.mark.django_db
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"></svg>'
 HTML = b"<!doctype html><script>alert(1)</script>"
+
+
+@pytest.fixture
+def admin_client(db: None) -> Client:
+    """A superuser's browser."""
+    return superuser_client()
 
 
 @pytest.fixture
@@ -105,16 +114,24 @@ def test_huge_picture_is_not_decoded(admin_client: Client, source: Source) -> No
     assert fetch(admin_client, make_card(source, identifier="a.png"))["Cache-Control"] == "no-store"
 
 
-def test_missing_file_unknown_kind_and_too_large_are_placeholders(
-    admin_client: Client, source: Source, settings: Settings
-) -> None:
+def test_missing_file_and_unknown_kind_are_placeholders(admin_client: Client, source: Source) -> None:
     """Each is a picture that says so, never an error."""
-    write_image(Path(source.location) / "large.png")
-    settings.STAGE_C = dataclasses.replace(settings.STAGE_C, fetch_max_bytes=1000)
     odd = Source.objects.create(key="odd", name="Odd", kind="carrier_pigeon", location="x")
 
-    for card in (make_card(source), make_card(source, identifier="large.png"), make_card(odd)):
+    for card in (make_card(source), make_card(odd)):
         assert fetch(admin_client, card)["Cache-Control"] == "no-store"
+
+
+def test_file_that_is_too_large_is_not_shown(admin_client: Client, source: Source, settings: Settings) -> None:
+    """A sound picture with too much behind it is refused, not cut."""
+    path = Path(source.location) / "large.png"
+    write_image(path)
+    settings.STAGE_C = dataclasses.replace(settings.STAGE_C, fetch_max_bytes=path.stat().st_size + 100)
+    card = make_card(source, identifier="large.png")
+    assert fetch(admin_client, card)["Cache-Control"] != "no-store"
+    path.write_bytes(path.read_bytes() + bytes(10_000))
+
+    assert fetch(admin_client, card)["Cache-Control"] == "no-store"
 
 
 @pytest.mark.parametrize(
@@ -134,13 +151,49 @@ def test_nothing_outside_the_sources_folder_is_read(
     assert response["Cache-Control"] == "no-store"
 
 
-def test_link_out_of_the_folder_is_refused_by_name(source: Source, tmp_path: Path) -> None:
-    """The refusal is by place, not by luck."""
+class TrustfulKind:
+    """A kind of source that lets any identifier through."""
+
+    key = "local_folder"
+
+    def list_cards(self, source: Source) -> Iterator[ListedCard]:
+        """List nothing."""
+        return iter(())
+
+    def image_location(self, source_location: str, identifier: str) -> str:
+        """Return whatever the identifier says."""
+        return f"file://{source_location}/{identifier}"
+
+
+@pytest.mark.parametrize("identifier", ["../secret.png", "link.png", "%2e%2e/secret.png"])
+def test_folder_is_kept_to_whatever_the_kind_of_source_allows(
+    source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, identifier: str
+) -> None:
+    """The view checks the place itself."""
     write_image(tmp_path / "secret.png")
-    os.symlink(tmp_path / "secret.png", Path(source.location) / "link.png")
+    write_image(tmp_path / "cards" / "fine.png")
+    os.symlink(tmp_path / "secret.png", tmp_path / "cards" / "link.png")
+    monkeypatch.setattr(registry, "KINDS", (TrustfulKind(),))
+    assert local_file(make_card(source, identifier="fine.png")).is_file()
 
     with pytest.raises(CannotShowError):
-        local_file(make_card(source, identifier="link.png"))
+        local_file(make_card(source, identifier=identifier))
+
+
+def test_picture_elsewhere_is_never_fetched(
+    admin_client: Client, source: Source, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    """A card at an HTTP address has a placeholder; only where the image CDN serves it does the page point there."""
+    monkeypatch.setattr(
+        TrustfulKind, "image_location", lambda *_: "https://cdn.example/images/google_drive/full/abc.jpg?dpi=250"
+    )
+    monkeypatch.setattr(registry, "KINDS", (TrustfulKind(),))
+    card = make_card(source)
+
+    assert fetch(admin_client, card)["Cache-Control"] == "no-store"
+    assert "cdn.example" not in thumbnail(card)
+    settings.STAGE_C = dataclasses.replace(settings.STAGE_C, image_worker_url="https://cdn.example/")
+    assert 'src="https://cdn.example/images/google_drive/small/abc.jpg"' in thumbnail(card)
 
 
 def test_pipe_is_not_waited_for(admin_client: Client, source: Source) -> None:
