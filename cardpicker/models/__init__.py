@@ -14,6 +14,7 @@ from cardpicker.models.catalogue import (
 from cardpicker.models.evidence import ImageEvidence
 from cardpicker.models.operations import (
     CardWork,
+    CatalogPass,
     EnvelopeBar,
     EnvelopeTrip,
     FetchBudget,
@@ -33,6 +34,7 @@ __all__ = [
     "CardPrintingTag",
     "CardType",
     "CardWork",
+    "CatalogPass",
     "EnvelopeBar",
     "EnvelopeTrip",
     "FetchBudget",

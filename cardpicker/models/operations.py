@@ -256,3 +256,24 @@ class FetchBudget(models.Model):
 
     def __str__(self) -> str:
         return self.destination
+
+
+class CatalogPass(models.Model):
+    """A named walk over the catalog, kept so that it can be taken up where it stopped."""
+
+    name = models.CharField(max_length=64, unique=True)
+    source = models.ForeignKey("Source", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    reextract = models.BooleanField(default=False, help_text="Read images again whose evidence is current.")
+    sample = models.PositiveIntegerField(null=True, blank=True, help_text="Cards drawn; empty: all.")
+    last_card_id = models.BigIntegerField(default=0, help_text="Every card up to this one has been taken.")
+    cards_done = models.PositiveBigIntegerField(default=0)
+    last_reason = models.CharField(max_length=40, blank=True)
+    started_at = models.DateTimeField(db_default=Now(), editable=False)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name_plural = "catalog passes"
+        ordering = ["-started_at"]
+
+    def __str__(self) -> str:
+        return self.name

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from types import FrameType
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from cardpicker.management.signals import leave_on_sigterm
 from cardpicker.stage_e.concurrency import SlotConnectionError, TransactionPoolerError
 from cardpicker.stage_e.dispatch import default_options
 from cardpicker.stage_e.outcomes import DispatchOutcome, ExitCode, exit_code_for
@@ -28,7 +27,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Sweep, and exit with why it stopped."""
-        signal.signal(signal.SIGTERM, _leave)
+        leave_on_sigterm()
         try:
             report = sweep(
                 default_options(),
@@ -62,8 +61,3 @@ class Command(BaseCommand):
             f" {counts.get('stage_c_unusable', 0)} unusable, {counts.get('stage_d_votes', 0)} votes,"
             f" {counts.get('stage_d_review', 0)} to review"
         )
-
-
-def _leave(number: int, frame: FrameType | None) -> None:
-    # Raised where the batch is, so that it closes its row and gives its cards back.
-    sys.exit(128 + number)
