@@ -229,7 +229,7 @@ def pack_rows(
     for row in rows:
         scale = float(np.clip(TEXT_HEIGHT_PX * zoom / row.glyph_height_mm, PX_PER_MM[0], PX_PER_MM[1] * zoom))
         left, top, right, bottom = row.box_mm
-        box = fit.clip((left - 0.7, top - 0.45, right + 0.9, bottom + 0.45))
+        box = fit.clip((left - 0.7, top - 0.3, right + 0.9, bottom + 0.3))
         size = (max(8, int((box[2] - box[0]) * scale)), max(8, int((box[3] - box[1]) * scale)))
         pixels = np.asarray(fit.crop(gray, box, size)).astype(np.int16)
         strips.append(_clean(pixels, row, scale, strokes_only))
