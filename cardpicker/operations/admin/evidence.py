@@ -113,7 +113,8 @@ def evidence_panel(evidence: ImageEvidence | None) -> SafeString | str:
     """Show a card's evidence on the card's own page."""
     if evidence is None:
         return "Nothing has been read off this image yet."
-    origin = f"copied from card {evidence.transferred_from_id}" if evidence.transferred_from_id else "read"
+    original = evidence.transferred_from
+    origin = format_html("copied from {}", link_to(original, shortened(original.name))) if original else "read"
     return format_html(
         "{} {} by run {} in {}, {} &nbsp; {}{}",
         evidence_currency(evidence),

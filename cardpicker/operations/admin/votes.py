@@ -9,7 +9,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from cardpicker.models import CanonicalCard, Card, CardPrintingTag, ReviewItem, VoteSource
-from cardpicker.operations.admin.base import ReadOnlyAdmin, TypedTabularInline, link_to
+from cardpicker.operations.admin.base import ReadOnlyAdmin, TypedTabularInline, link_to, titled
 from cardpicker.operations.admin.work import run_link
 from cardpicker.operations.formatting import NOTHING, clipped, percent, shortened, state_badge, table, when
 
@@ -62,7 +62,11 @@ class VoteAdmin(ShowsVotes, ReadOnlyAdmin[CardPrintingTag]):
     """Machines' votes are their own, and a person's vote changes what consensus says: neither is edited as a row."""
 
     list_display = ("card_link", "opinion", "sureness", "kind", "voter", "run", "cast")
-    list_filter = ("source", "is_no_match", ("anonymous_id", admin.AllValuesFieldListFilter))
+    list_filter = (
+        ("source", titled("kind", admin.ChoicesFieldListFilter)),
+        ("is_no_match", titled(NO_PRINTING, admin.BooleanFieldListFilter)),
+        ("anonymous_id", titled("voter", admin.AllValuesFieldListFilter)),
+    )
     list_select_related = ("card", "printing__expansion", "user")
     search_fields = ("card__name", "printing__name", "anonymous_id", "run_id__exact")
     search_help_text = "Card's or printing's name, voter, or run"
@@ -71,8 +75,8 @@ class VoteAdmin(ShowsVotes, ReadOnlyAdmin[CardPrintingTag]):
 
     def get_list_filter(self, request: HttpRequest) -> tuple[object, ...]:  # type: ignore[override]
         """Offer single voters only while one is chosen: there are as many as there are people."""
-        chosen = "anonymous_id" in request.GET
-        return tuple(self.list_filter) if chosen else ("source", "is_no_match")
+        filters = tuple(self.list_filter)
+        return filters if "anonymous_id" in request.GET else filters[:2]
 
     @admin.display(description="card", ordering="card__name")
     def card_link(self, obj: CardPrintingTag) -> SafeString | str:
