@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import logging
 import os
 import signal
@@ -101,6 +102,14 @@ def misbehave(body: bytes, context: Any) -> Any:
         case "value that does not unpickle":
             return TwoArgumentError("trouble", "home")
     return os.getpid()
+
+
+def miss_the_death_signal(body: bytes, context: Any) -> None:
+    """Take back the wish to be told of the parent's death, say so, and work on."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, 0)
+    os.write(sys.stdout.fileno(), b"deaf\n")
+    time.sleep(PATIENCE_S)
 
 
 def describe_surroundings(body: bytes, context: Any) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import psycopg2
 
@@ -18,18 +19,20 @@ from cardpicker.tests import conveyor_jobs as jobs
 ABANDONED: list[Iterator[Conveyed[int]]] = []
 
 
-def line_of(start_method: str, contexts: Iterator[object], *, workers: int = 2) -> Iterator[Conveyed[int]]:
-    """Return a conveyor whose processes are told ``contexts``."""
-    settings = ConveyorSettings(start_method=start_method, compute_workers=workers, queue_depth=4)
+def line_of(
+    start_method: str, contexts: Iterator[object], compute: Callable[[bytes, Any], Any] = jobs.misbehave
+) -> Iterator[Conveyed[int]]:
+    """Return an endless conveyor whose processes are told ``contexts``."""
+    settings = ConveyorSettings(start_method=start_method, compute_workers=2, queue_depth=4)
 
     def fetch(item: int) -> Payload:
         return Payload(body=b"image", context=next(contexts))
 
-    return run(itertools.count(), fetch, jobs.misbehave, settings=settings)
+    return run(itertools.count(), fetch, compute, settings=settings)
 
 
 def main(start_method: str, how: str, *database: str) -> None:
-    """Do ``how``: work until killed, get stuck, count a few items, or abandon the line."""
+    """Do ``how``: work until killed, get stuck, go deaf, count a few items, or abandon the line."""
     if database:
         dsn, lock = database
         slot = psycopg2.connect(dsn)
@@ -43,6 +46,9 @@ def main(start_method: str, how: str, *database: str) -> None:
         case "get stuck":
             for _ in line_of(start_method, itertools.chain(["well", "well", "stop"], itertools.repeat("well"))):
                 print("stuck", flush=True)
+        case "go deaf":
+            for _ in line_of(start_method, itertools.repeat("well"), jobs.miss_the_death_signal):
+                pass
         case "count":
             print(sum(1 for _ in itertools.islice(line_of(start_method, itertools.repeat("well")), 10)), flush=True)
         case "abandon":

@@ -249,3 +249,15 @@ def test_a_killed_owner_takes_stuck_processes_along(start_method: str) -> None:
         owner.kill()
 
     wait_until(owner.is_gone, "the end of its processes", GONE_WITHIN_S)
+
+
+def test_a_killed_owner_takes_processes_along_that_miss_the_death_signal(start_method: str) -> None:
+    """The signal can come before a process has asked for it; the end of the lifeline cannot."""
+    owner = Owner(start_method, "go deaf")
+    try:
+        owner.await_start()
+        assert owner.stdout.readline() == "deaf\n"
+    finally:
+        owner.kill()
+
+    wait_until(owner.is_gone, "the end of its processes", GONE_WITHIN_S)

@@ -43,26 +43,48 @@ def test_in_a_plain_program(start_method: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "ready\n10\n", "")
 
 
-def test_in_a_script_whose_functions_are_its_own(start_method: str, tmp_path: Path) -> None:
-    """Compute may be defined in the script that runs it, from any folder."""
-    script = tmp_path / "script.py"
+def run_script(folder: Path, settings: str) -> subprocess.CompletedProcess[str]:
+    """Run three items in a script of its own, outside the project's folder."""
+    script = folder / "script.py"
     script.write_text(
         "import sys\n"
         f"sys.path.insert(0, {str(site.BASE_DIR)!r})\n"
-        "from cardpicker.stage_c.conveyor import ConveyorSettings, Payload, run\n"
+        "from cardpicker.stage_c.conveyor import ConveyorSettings, Payload, WorkerInitError, run\n"
         "def compute(body, context):\n"
         "    return len(body)\n"
         "def fetch(item):\n"
         "    return Payload(body=b'image')\n"
         "if __name__ == '__main__':\n"
-        f"    settings = ConveyorSettings(start_method={start_method!r}, compute_workers=1)\n"
-        "    print([result.outcome.value for result in run(range(3), fetch, compute, settings=settings)])\n"
+        f"    settings = ConveyorSettings({settings})\n"
+        "    try:\n"
+        "        print([result.outcome.value for result in run(range(3), fetch, compute, settings=settings)])\n"
+        "    except WorkerInitError as error:\n"
+        "        print(error)\n"
     )
-    done = subprocess.run(
-        [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    return subprocess.run(
+        [sys.executable, script], cwd=folder, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
 
+
+def test_in_a_script_whose_functions_are_its_own(start_method: str, tmp_path: Path) -> None:
+    """Compute may be defined in the script that runs it, from any folder."""
+    done = run_script(tmp_path, f"start_method={start_method!r}, compute_workers=1")
+
     assert (done.returncode, done.stdout, done.stderr) == (0, "[5, 5, 5]\n", "")
+
+
+def test_a_preload_that_breaks_the_fork_server_is_an_error(start_method: str, tmp_path: Path) -> None:
+    """A fork server that dies at its start is reported after a few tries; fork preloads nothing."""
+    (tmp_path / "broken.py").write_text("raise RuntimeError('broken')\n")
+
+    done = run_script(tmp_path, f"start_method={start_method!r}, preload=('broken',)")
+
+    assert done.returncode == 0
+    if start_method == "fork":
+        assert done.stdout == "[5, 5, 5]\n"
+    else:
+        assert done.stdout.startswith("a compute process could not be started: ")
+        assert "RuntimeError: broken" in done.stderr
 
 
 def test_in_threads_two_at_once(start_method: str) -> None:
