@@ -6,14 +6,14 @@ import re
 from collections.abc import Mapping
 
 from cardpicker.stage_c.evidence import ComputeContext, Lexicon, Reading
-from cardpicker.stage_c.extractors.artist_names import best_artist, tidy_name
+from cardpicker.stage_c.extractors.artist_names import artist_key, best_artist, tidy_name
 from cardpicker.stage_c.extractors.rows import ReadPass, passes_of
 from cardpicker.stage_c.imaging.decode import NormalizedImage
 
-_ILLUS = re.compile(
-    r"(?:[IUTfl1|A]*l+[iu1l]*us|Illus|tllus|[IUHT]lus)[.,:]?\s*(?:[©@(]\S*\s+|\(c\)\s*)?(?P<name>.{3,})", re.IGNORECASE
-)
+#: "Illus." also reads as Mlus, lllus or Thus.
+_ILLUS = re.compile(r"(?:\b\w{0,2}l+us|\bThus)[.,:]?\s+(?:[©@(]\S*\s+)?(?P<name>\S.{2,})", re.IGNORECASE)
 MIN_CONFIDENCE = 0.6
+MIN_LETTERS = 4
 
 
 def extract(
@@ -49,6 +49,10 @@ def _free_text(passes: tuple[ReadPass, ...]) -> str:
     for read in passes:
         for row in read.rows:
             illus = _ILLUS.search(row.text)
-            if illus and row.confidence >= MIN_CONFIDENCE and (name := tidy_name(illus["name"])):
+            if (
+                illus
+                and row.confidence >= MIN_CONFIDENCE
+                and len(artist_key(name := tidy_name(illus["name"]))) >= MIN_LETTERS
+            ):
                 return name
     return ""

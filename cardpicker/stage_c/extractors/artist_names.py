@@ -48,7 +48,7 @@ def best_artist(text: str, artists: Sequence[str]) -> tuple[str | None, float]:
 
 def tidy_name(text: str) -> str:
     """Return ``text`` without the stray characters that the pen before a name and the line's end leave."""
-    words = text.split()
+    words = [re.sub(r"^[^\w]+", "", word) for word in text.split()]
     while words and (len(artist_key(words[0])) < 2 or not words[0][:1].isupper()):
         words.pop(0)
     return " ".join(words).strip(" .,;:|_-—'\"")
@@ -65,8 +65,9 @@ def artist_in_row(passes: Sequence[ReadPass], lines: Sequence[LineRead], artists
         if name is not None:
             return name
         text = tidy_name(line.set.rest)
-        start = row.text.find(text) if text else -1
-        if start >= 0 and len(artist_key(text)) >= FREE_TEXT_LETTERS:
-            free.append((row.confidence_at(start, start + len(text)), text))
+        # One word may be half a name, whose contradiction would be false.
+        if len(text.split()) >= 2 and len(artist_key(text)) >= FREE_TEXT_LETTERS:
+            start = row.text.find(line.set.rest)
+            free.append((row.confidence_at(start + line.set.rest.find(text.split()[0]), len(row.text)), text))
     belief, text = max(free, default=(0.0, ""))
     return text if belief >= FREE_TEXT_CONFIDENCE else None

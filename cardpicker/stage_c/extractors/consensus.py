@@ -88,7 +88,7 @@ def _agree_set(reads: Sequence[SetRead]) -> SetRead | None:
     seen = Counter(read.code.code for read in known)
     known = [read for read in known if read.code.distance == 0 or _is_clear(read) or seen[read.code.code] > 1]
     if not known:
-        reads = [read for read in reads if not read.code.known]
+        reads = [read for read in reads if not read.code.known and read.confidence >= FAIR / 2]
         return reads[0] if len({read.code.code for read in reads}) == 1 else None
     votes = Counter(read.code.code for read in known)
     exact = {read.code.code for read in known if read.code.distance == 0}

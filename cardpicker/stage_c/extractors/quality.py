@@ -64,7 +64,8 @@ def border_color(rgb: NDArray[np.uint8], fit: CardFit) -> str | None:
     if len(named) < 3:
         return None
     best = max(sorted(set(named)), key=named.count)
-    return best if named.count(best) >= 3 and named.count(best) == len(named) else None
+    needed = 4 if best == "borderless" else 3
+    return best if named.count(best) == len(named) >= needed else None
 
 
 def _side(rgb: NDArray[np.uint8], fit: CardFit, box: BoxMm) -> str | None:

@@ -125,7 +125,7 @@ def fit_card(gray: NDArray[np.uint8]) -> CardFit:
     height_px, width_px = gray.shape
     rotation = 90 if width_px > height_px else 0
     upright = np.rot90(gray, -1) if rotation else gray
-    height, width = upright.shape
+    height, width = (int(side) for side in upright.shape)
     bleed, confidence = _bleed(upright)
     return CardFit(
         width_px=width_px,
@@ -141,7 +141,7 @@ def fit_card(gray: NDArray[np.uint8]) -> CardFit:
 
 def _bleed(upright: NDArray[np.uint8]) -> tuple[float, float]:
     """Return the bleed in mm and the confidence in it."""
-    height, width = upright.shape
+    height, width = (int(side) for side in upright.shape)
     by_ratio = bleed_of_ratio(min(width / height, 0.95))
     snapped = BLEED_MM if by_ratio > BLEED_MM / 2 else 0.0
     near = abs(by_ratio - snapped)
@@ -161,7 +161,7 @@ def border_fraction(upright: NDArray[np.uint8]) -> float | None:
 
     Rows of the middle half vote; the two sides must agree within a third, as a border does and a background seldom.
     """
-    height, width = upright.shape
+    height, width = (int(side) for side in upright.shape)
     middle = upright[height // 4 : height * 3 // 4 : max(1, height // 64)].astype(np.int16)
     limit = int(width * 0.2)
     sides = [_run(middle[:, :limit]), _run(middle[:, ::-1][:, :limit])]
