@@ -15,7 +15,7 @@ from cardpicker.stage_e.work import count_by_state
 GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Catalogue", ("Source", "Card", "CanonicalCard", "CanonicalExpansion", "CanonicalArtist")),
     ("Identification", ("ImageEvidence", "CardPrintingTag", "ReviewItem")),
-    ("Pipeline", ("CardWork", "PilotRunLedger", "EnvelopeTrip", "StageEThrottleCounter")),
+    ("Pipeline", ("CardWork", "PilotRunLedger", "CatalogPass", "EnvelopeTrip", "StageEThrottleCounter")),
     ("Fetching", ("FetchOutcome", "FetchBudget")),
 )
 #: What every page links to.

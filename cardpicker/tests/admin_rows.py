@@ -18,6 +18,7 @@ from cardpicker.models import (
     Card,
     CardPrintingTag,
     CardWork,
+    CatalogPass,
     EnvelopeBar,
     EnvelopeTrip,
     FetchBudget,
@@ -134,6 +135,7 @@ def make_everything(count: int) -> None:
         ReviewItem.objects.create(card=card, reason=ReviewReason.AMBIGUOUS, survivors=[printing.pk, 999_999])
         make_trip(host=f"host-{index}", acknowledged=True)
         FetchOutcome.objects.create(outcome="FAILED", host="host-1")
+        CatalogPass.objects.create(name=f"pass-{index}", source=source, sample=1000)
         FetchBudget.objects.create(destination=f"place-{index}")
         Card.objects.filter(pk=card.pk).update(printing_tag_status="RESOLVED", inferred_canonical_card=printing)
         CardWork.objects.filter(pk=card.pk).update(

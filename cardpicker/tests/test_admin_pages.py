@@ -15,6 +15,7 @@ from cardpicker.models import (
     Card,
     CardPrintingTag,
     CardWork,
+    CatalogPass,
     EnvelopeBar,
     EnvelopeTrip,
     ImageEvidence,
@@ -40,7 +41,15 @@ from cardpicker.tests.admin_rows import (
 )
 
 MODELS = list(apps.get_app_config("cardpicker").get_models())
-NEVER_WRITTEN = [ImageEvidence, PilotRunLedger, CardPrintingTag, CardWork, EnvelopeTrip, StageEThrottleCounter]
+NEVER_WRITTEN = [
+    CatalogPass,
+    ImageEvidence,
+    PilotRunLedger,
+    CardPrintingTag,
+    CardWork,
+    EnvelopeTrip,
+    StageEThrottleCounter,
+]
 
 pytestmark = pytest.mark.django_db
 

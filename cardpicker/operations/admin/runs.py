@@ -1,4 +1,4 @@
-"""Runs: the ledger of batches, and how often a dispatch found no slot."""
+"""Runs: the ledger of batches, walks over the whole catalog, and how often a dispatch found no slot."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from cardpicker.models import (
     Card,
     CardPrintingTag,
     CardWork,
+    CatalogPass,
     PilotRunLedger,
     ReviewItem,
     RunStatus,
@@ -199,6 +200,38 @@ class RunAdmin(ReadOnlyAdmin[PilotRunLedger]):
     def trip(self, obj: PilotRunLedger) -> SafeString | str:
         """Link to the trip that the batch caused."""
         return link_to(obj.lockout_trip)
+
+
+@admin.register(CatalogPass)
+class PassAdmin(ReadOnlyAdmin[CatalogPass]):
+    """How far each walk has come; a command takes it further."""
+
+    list_display = ("name", "state", "extent", "cards_done", "started", "ended", "last_reason")
+    list_select_related = ("source",)
+    search_fields = ("name",)
+    ordering = ("-started_at",)
+    fields = ("name", "state", "extent", "reextract", "cards_done", "last_card_id", "started", "ended", "last_reason")
+
+    @admin.display(description="state")
+    def state(self, obj: CatalogPass) -> SafeString:
+        """Whether the walk has come to its end."""
+        return state_badge("finished", "good") if obj.finished_at is not None else state_badge("unfinished", "wait")
+
+    @admin.display(description="walks over")
+    def extent(self, obj: CatalogPass) -> str:
+        """Which cards it takes."""
+        where = f"source {obj.source}" if obj.source else "the whole catalog"
+        return where if obj.sample is None else f"{obj.sample:,} cards drawn from {where}"
+
+    @admin.display(description="started", ordering="started_at")
+    def started(self, obj: CatalogPass) -> SafeString | str:
+        """When the walk began."""
+        return when(obj.started_at)
+
+    @admin.display(description="finished", ordering="finished_at")
+    def ended(self, obj: CatalogPass) -> SafeString | str:
+        """When the walk came to its end."""
+        return when(obj.finished_at)
 
 
 @admin.register(StageEThrottleCounter)
