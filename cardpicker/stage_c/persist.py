@@ -43,7 +43,10 @@ T = TypeVar("T")
 
 
 class Settle(Protocol):
-    """Writes what became of a card's work, in the transaction that is open; raises LeaseLostError when it may not."""
+    """Writes what became of a card's work, in the transaction that is open; raises LeaseLostError when it may not.
+
+    Called again when the transaction was rolled back for a rival's sake.
+    """
 
     def __call__(self, card_id: int, outcome: CardOutcome, /) -> None:
         """Settle the card's work."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 from pathlib import Path
@@ -104,6 +105,18 @@ def test_bad_files_have_names(tmp_path: Path, body: bytes, kind: UnusableKind) -
     assert isinstance(outcome, Unusable)
     assert outcome.kind is kind
     assert "card.png" in outcome.detail
+
+
+def test_a_file_of_a_terabyte_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
+    """Reading ends at the limit; a second would not do for the rest."""
+    path = tmp_path / "card.png"
+    path.touch()
+    os.truncate(path, 1 << 40)
+
+    outcome = fetch_image(path.as_uri(), settings=dataclasses.replace(SETTINGS, fetch_deadline_s=1.0))
+
+    assert isinstance(outcome, Unusable)
+    assert outcome.kind is UnusableKind.TOO_MANY_BYTES
 
 
 def test_an_endless_device_is_refused() -> None:

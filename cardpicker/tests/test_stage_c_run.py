@@ -89,6 +89,7 @@ def test_cards_that_are_not_there_are_gone(tmp_path: Path) -> None:
     report = recorder.run([10**12, cards[1], cards[2]])
 
     assert report.counts == {"CardGone": 2, "Stored": 1}
+    assert report.fetched == 1
     assert recorder.names() == {10**12: "CardGone", cards[1].pk: "CardGone", cards[2].pk: "Stored"}
 
 
@@ -199,3 +200,14 @@ def test_deferred_cards_say_why(tmp_path: Path) -> None:
     recorder.run(cards)
 
     assert [outcome for _, outcome in recorder.settled] == [Deferred(detail="the batch was stopped")] * 2
+
+
+@pytest.mark.parametrize("start_method", ["forkserver", "fork"])
+def test_the_database_is_there_still_whichever_way_processes_start(tmp_path: Path, start_method: str) -> None:
+    """Children that inherit the connection neither use nor end it."""
+    cards = add_cards(tmp_path / "cards", numbered(6))
+
+    report = Recorder().run(cards, start_method=start_method, tasks_per_worker=2)
+
+    assert report.counts == {"Stored": 6}
+    assert ImageEvidence.objects.count() == 6
