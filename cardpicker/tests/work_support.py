@@ -20,14 +20,20 @@ PATIENCE_S = 60.0
 
 def bare_card(**fields: Any) -> Card:
     """Return an unsaved card of a source that every test shares."""
-    source, _ = Source.objects.get_or_create(key="bare", defaults={"kind": "local_folder", "location": "/nowhere"})
     name = uuid.uuid4().hex
-    return Card(**{"source": source, "identifier": name, "name": name, "image_version": name, **fields})
+    fields = {"identifier": name, "name": name, "image_version": name, **fields}
+    return Card(source=fields.pop("source", None) or bare_source(), **fields)
 
 
 def bare_cards(count: int, **fields: Any) -> list[Card]:
     """Store ``count`` cards by ``bulk_create``, in the order of their keys."""
-    return Card.objects.bulk_create([bare_card(**fields) for _ in range(count)])
+    source = bare_source()
+    return Card.objects.bulk_create([bare_card(source=source, **fields) for _ in range(count)])
+
+
+def bare_source() -> Source:
+    """Return the source that bare cards are of."""
+    return Source.objects.get_or_create(key="bare", defaults={"kind": "local_folder", "location": "/nowhere"})[0]
 
 
 def ids(cards: list[Card]) -> list[int]:
