@@ -69,6 +69,17 @@ def test_machines_alone_never_resolve() -> None:
         assert decide(ballots).status == PrintingTagStatus.UNRESOLVED
 
 
+def test_machine_weight_is_capped_per_outcome() -> None:
+    """A hundred machines against a person and two machines weigh as much as two."""
+    assert decide(votes((1, USER, A), (2, OCR, A), (100, OCR, B))) == Decision(PrintingTagStatus.RESOLVED, A)
+    assert decide(votes((1, USER, A), (2, OCR, A), (2, OCR, B), (2, OCR, C))).status == PrintingTagStatus.UNRESOLVED
+
+
+def test_machines_are_not_heard_where_people_settle_the_card_alone() -> None:
+    """Their weight on other outcomes does not dilute the people's share."""
+    assert decide(votes((2, USER, A), (9, OCR, B), (9, DEDUCTION, C))) == Decision(PrintingTagStatus.RESOLVED, A)
+
+
 @pytest.mark.django_db
 def test_cards_follow_their_votes_in_few_queries() -> None:
     """Each card gets its own result; the number of queries does not grow with the cards."""

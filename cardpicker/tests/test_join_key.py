@@ -176,6 +176,9 @@ def test_art_cards_and_emblems_are_never_met_by_number_alone() -> None:
     assert outcome(verdict(MID, art_card, number="12")) == SkipReason.NUMBER_FITS_NONE
     assert outcome(verdict(MID, art_card, set_code="mid", number="12")) == SkipReason.NUMBER_FITS_NONE
     assert outcome(verdict(MID, art_card, set_code="amid", number="12")) == (2, 0.85)
+    emblem = candidate(3, "tmid", "12", layout="emblem")
+    assert outcome(verdict(MID, emblem, set_code="mid", number="12")) == SkipReason.NUMBER_FITS_NONE
+    assert outcome(verdict(MID, emblem, set_code="tmid", number="12")) == (3, 0.85)
 
 
 def test_no_such_printing_takes_a_sure_foreign_line_and_the_card_s_own_artist() -> None:

@@ -8,10 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
-from django.db import OperationalError, connection, transaction
+from django.db import connection
 
 from cardpicker.models import Card, CardPrintingTag, PrintingTagStatus, VoteSource
-from cardpicker.stage_d.locking import ATTEMPTS, retrying_deadlocks
 from cardpicker.stage_d.run import run_stage_d
 from cardpicker.stage_d.verdicts import Abstained, CalculatorReport, SkipReason, Verdict, Vote
 from cardpicker.stage_d.votes import VoteOutcome, cast_human_vote, retract_vote, write_machine_votes
@@ -151,25 +150,3 @@ def test_people_and_machines_at_once_lose_no_vote() -> None:
         card.refresh_from_db()
         assert (card.printing_tag_status, card.inferred_canonical_card) == (PrintingTagStatus.RESOLVED, opt)
         assert card.printing_tags.filter(source=VoteSource.USER).count() == 3
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_deadlock_is_repeated_as_a_whole_a_bounded_number_of_times() -> None:
-    """The unit starts again from its beginning, and gives up with the database's own error."""
-    attempts: list[int] = []
-
-    def deadlock() -> None:
-        with transaction.atomic(), connection.cursor() as cursor:
-            attempts.append(1)
-            cursor.execute("DO $$ BEGIN RAISE EXCEPTION 'broken' USING ERRCODE = '40P01'; END $$")
-
-    def deadlock_once() -> str:
-        if not attempts:
-            deadlock()
-        return "done"
-
-    assert retrying_deadlocks(deadlock_once) == "done"
-    attempts.clear()
-    with pytest.raises(OperationalError):
-        retrying_deadlocks(deadlock)
-    assert len(attempts) == ATTEMPTS
