@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ ROOMS: dict[str, type[Any]] = {
     "Stage C: reading images": StageCSettings,
     "Stage E: when, how much, whether": StageESettings,
 }
+HEAD = ("variable", "default", "allowed", "meaning")
 INTRODUCTION = """# Settings
 
 Every setting is a variable of the environment, read once when a process starts. A value that is out of range stops the process with the name of the variable and what is allowed. A yes-or-no setting takes `1` or `0`.
@@ -39,7 +40,7 @@ def main(arguments: list[str]) -> int:
         PAGE.write_text(wanted, encoding="utf-8")
         return 0
     there = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-    if squeezed(there) == squeezed(wanted):
+    if there == wanted:
         return 0
     print(f"{PAGE.relative_to(PROJECT)} differs from the code: run .venv/bin/python scripts/ops/settings_page.py")
     return 1
@@ -49,19 +50,22 @@ def page() -> str:
     """Return the page as the code has it."""
     parts = [INTRODUCTION]
     for title, settings_class in ROOMS.items():
-        parts.append(f"\n## {title}\n\n| variable | default | allowed | meaning |\n| --- | --- | --- | --- |\n")
-        parts.extend(_row(setting) for setting in describe(settings_class))
+        parts.append(f"\n## {title}\n\n")
+        parts.extend(_table([HEAD, *map(_row, describe(settings_class))]))
     return "".join(parts)
 
 
-def squeezed(text: str) -> str:
-    """Return ``text`` without what a formatter may change: runs of spaces and the lines under table heads."""
-    return re.sub(r"-{3,}", "---", re.sub(r"[ \t]+", " ", text)).strip()
+def _table(rows: list[tuple[str, ...]]) -> Iterator[str]:
+    """Yield the lines of a table as the formatter of the pages lays it out."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    rows.insert(1, tuple("-" * width for width in widths))
+    for row in rows:
+        yield "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |\n"
 
 
-def _row(setting: Setting) -> str:
+def _row(setting: Setting) -> tuple[str, ...]:
     allowed = setting.range_text.replace("|", "\\|") or "any"
-    return f"| `{setting.variable}` | {_default(setting.default)} | {allowed} | {setting.help} |\n"
+    return f"`{setting.variable}`", _default(setting.default), allowed, setting.help.replace("|", "\\|")
 
 
 def _default(default: Any) -> str:
