@@ -44,6 +44,11 @@ class Flight:
         """Whether the image comes over the network."""
         return isinstance(self.place, ImagePlace) and not self.place.location.startswith("file:")
 
+    @property
+    def may_arrive_whole(self) -> bool:
+        """Whether a cut image may be the transport's fault: nothing tells that its bytes are the listed ones."""
+        return self.is_remote and not self.plan.checksums.key
+
 
 class Departures:
     """The cards still to be fetched, in order, and the fetch of each; also the stop that reaches waiting fetches."""

@@ -25,7 +25,8 @@ class StageCHooks:
     may_write: Callable[[], bool]  #: Asked before each write; a no ends the run with nothing more written.
     should_stop: Callable[[], bool]  #: Asked between images; what is in flight is still finished and stored.
     on_tick: Callable[[], None]  #: At least once a second.
-    on_fetch: Callable[[FetchOutcome], None]  #: Each fetch as it is judged; a ``Fetched`` without its bytes.
+    #: Each fetch as it is judged, a ``Fetched`` without its bytes, and whether it went over a network.
+    on_fetch: Callable[[FetchOutcome, bool], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

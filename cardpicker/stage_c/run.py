@@ -35,6 +35,7 @@ from cardpicker.stage_c.outcomes import (
     Throttled,
     Transferred,
     Unusable,
+    UnusableKind,
 )
 from cardpicker.stage_c.persist import Settle, persist_evidence, settle_alone
 from cardpicker.stage_c.plan import CardPlan, load_plans
@@ -167,6 +168,8 @@ class _Batch:
             case conveyor.Computed(value=CardEvidence() as evidence):
                 self._arrived(flight)
                 self._store(flight, evidence)
+            case conveyor.Computed(value=Unusable(kind=UnusableKind.TRUNCATED) as cut) if flight.may_arrive_whole:
+                self._judge(flight, Failed(detail=f"short body: {cut.detail}"))
             case conveyor.Computed(value=Unusable() as unusable):
                 self._arrived(flight)
                 self._settle_alike(flight.plan, unusable)
@@ -199,7 +202,7 @@ class _Batch:
             self._missed(each, what)
 
     def _missed(self, flight: Flight, outcome: FetchOutcome) -> None:
-        self._hooks.on_fetch(outcome)
+        self._hooks.on_fetch(outcome, flight.is_remote)
         if isinstance(outcome, Fetched):
             self._throttled_in_a_row = 0
             return

@@ -93,8 +93,13 @@ class Batch:
         if breach is not None and self.trip is None:
             self._halt(envelope.store_trip(breach, run_id=self.context.run_id))
 
-    def on_fetch(self, outcome: stage_c.FetchOutcome) -> None:
-        """Record a fetch in the window that all hosts share; a lockout trips every one of them at once."""
+    def on_fetch(self, outcome: stage_c.FetchOutcome, is_remote: bool) -> None:
+        """Record a fetch in the window that all hosts share; a lockout trips every one of them at once.
+
+        A broken local file says nothing of any destination, and is left out.
+        """
+        if not is_remote:
+            return
         match outcome:
             case stage_c.Fetched():
                 kind = FetchClass.FETCHED

@@ -26,6 +26,8 @@ def obey(body: bytes, context: ComputeContext) -> CardEvidence | Unusable:
     match order["do"]:
         case "unusable":
             return Unusable(kind=UnusableKind.CORRUPT, detail="as ordered")
+        case "truncated":
+            return Unusable(kind=UnusableKind.TRUNCATED, detail="as ordered")
         case "raise":
             raise ValueError("as ordered")
         case "lose-engine":

@@ -95,7 +95,7 @@ class Recorder:
     def _tick(self) -> None:
         self.ticks += 1
 
-    def _fetched(self, outcome: FetchOutcome) -> None:
+    def _fetched(self, outcome: FetchOutcome, is_remote: bool) -> None:
         self.fetches.append(outcome)
         self.on_fetch(outcome)
 

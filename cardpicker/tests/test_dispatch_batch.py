@@ -19,6 +19,7 @@ from cardpicker.models import (
     CardWork,
     EnvelopeBar,
     EnvelopeTrip,
+    FetchOutcome,
     ImageEvidence,
     PilotRunLedger,
     RunStatus,
@@ -244,3 +245,12 @@ def test_byte_identical_cards_are_read_once(source: Source) -> None:
     evidence = ImageEvidence.objects.get(card=twin)
     assert evidence.transferred_from_id == original.pk
     assert CardPrintingTag.objects.filter(card=twin).exists() and states([*cards[-2:]]) == ["due", "due"]
+
+
+def test_broken_local_files_never_fill_the_failure_window(source: Source) -> None:
+    """They are no destination's failure, so they can halt nothing."""
+    make_cards(source, 3, unusable="corrupt")
+
+    dispatch_micro_batch(options=options())
+
+    assert not FetchOutcome.objects.exists()

@@ -197,3 +197,18 @@ def test_permits_are_taken_several_at_a_time(server: MisbehavingServer) -> None:
 
     taken = [query for query in captured.captured_queries if "UPDATE cardpicker_fetchbudget" in query["sql"]]
     assert 1 <= len(taken) <= 20 // 4 + 1
+
+
+def test_a_cut_image_of_unknown_checksum_is_a_short_body(server: MisbehavingServer) -> None:
+    """It may arrive whole the next time; one that has the listed checksum never will."""
+    listed, unlisted = drive_cards(2)
+    cut = image(text="0", do="truncated")
+    listed.sha256_checksum = hashlib.sha256(cut).hexdigest()
+    unlisted.sha256_checksum = None
+    Card.objects.bulk_update([listed, unlisted], ["sha256_checksum"])
+    server.routes |= {path(0): on.answer(200, cut), path(1): on.answer(200, cut)}
+    recorder = Recorder()
+
+    run(recorder, server, [listed, unlisted])
+
+    assert recorder.names() == {listed.pk: "Unusable", unlisted.pk: "Failed"}
