@@ -111,7 +111,7 @@ def _install(requirements: Path) -> None:
         "-m",
         "pip",
         "install",
-        "--quiet",
+        "-qq",
         "--disable-pip-version-check",
         "-r",
         requirements,
