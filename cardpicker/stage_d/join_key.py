@@ -22,8 +22,8 @@ NO_MATCH_CONFIDENCE: Final = 0.60
 
 #: The lowest confidence at which lines were seen to be read right, rounded down.
 MIN_LINE_CONFIDENCE: Final = 0.6
-#: A number that neither set code, artist nor year supports must be surer.
-MIN_LONE_NUMBER_CONFIDENCE: Final = 0.8
+#: A number without a set code must be this sure, or be supported by artist or year and have no number near it.
+MIN_LONE_NUMBER_CONFIDENCE: Final = 0.9
 #: "No such printing" is claimed only from a line as sure as this.
 MIN_NO_MATCH_LINE_CONFIDENCE: Final = 0.8
 #: A card may bear the copyright year of the time it was made ready for print, but hardly an older one.
@@ -107,7 +107,7 @@ def year_agrees(readings: Readings, candidate: Candidate) -> bool:
 
 
 def _by_number(readings: Readings, number: str, candidates: Sequence[Candidate]) -> Verdict:
-    """Judge a number without a set code: a misread one soon fits another printing, so it must stand alone."""
+    """Judge a number without a set code: a misread one soon fits another printing."""
     pool = [candidate for candidate in candidates if not candidate.is_apart]
     matches = [candidate for candidate in pool if number in candidate.printed_numbers]
     if len(matches) > 1:
@@ -118,12 +118,11 @@ def _by_number(readings: Readings, number: str, candidates: Sequence[Candidate])
     match = matches[0]
     if readings.copyright_year is not None and match.dated is not None and not year_agrees(readings, match):
         return Abstained(reason=SkipReason.YEAR_CONTRADICTS, survivors=(match.id,))
-    rivals = _near_rivals(match, readings, number, pool)
-    if rivals:
-        return Abstained(reason=SkipReason.AMBIGUOUS, survivors=_ids([match, *rivals]))
-    is_supported = year_agrees(readings, match) or _artist_agrees(readings.any_artist, match)
-    if not is_supported and is_doubtful(readings, MIN_LONE_NUMBER_CONFIDENCE):
-        return Abstained(reason=SkipReason.LOW_CONFIDENCE, survivors=(match.id,))
+    if is_doubtful(readings, MIN_LONE_NUMBER_CONFIDENCE):
+        if rivals := _near_rivals(match, readings, number, pool):
+            return Abstained(reason=SkipReason.AMBIGUOUS, survivors=_ids([match, *rivals]))
+        if not (year_agrees(readings, match) or _artist_agrees(readings.any_artist, match)):
+            return Abstained(reason=SkipReason.LOW_CONFIDENCE, survivors=(match.id,))
     return _checked(match, readings, NUMBER_CONFIDENCE, "number")
 
 

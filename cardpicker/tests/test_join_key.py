@@ -81,16 +81,27 @@ def test_a_number_alone_does_not_stand_against_an_artist() -> None:
     assert outcome(verdict(ISD, MID, number="51", artist="Matt Stewart")) == SkipReason.ARTIST_CONTRADICTS
 
 
-def test_a_number_alone_stands_only_where_no_other_printing_is_one_slip_away() -> None:
-    """Artist or year may strike the near one out; with a set code the number is taken as read."""
+def test_a_doubtful_number_alone_stands_only_where_no_other_printing_is_one_slip_away() -> None:
+    """Artist or year may strike the near one out; a sure number, or one with its set code, is taken as read."""
     m12 = candidate(1, "m12", "33", year=2011, artist="Greg Staples")
     m13 = candidate(2, "m13", "31", year=2012, artist="Rebecca Guay")
 
-    assert outcome(verdict(m12, m13, number="31")) == SkipReason.AMBIGUOUS
-    assert outcome(verdict(m12, m13, number="31", artist="Rebecca Guay")) == (2, 0.75)
-    assert outcome(verdict(m12, m13, number="31", copyright_year=2013)) == SkipReason.YEAR_CONTRADICTS
-    assert outcome(verdict(m12, m13, number="33", copyright_year=2010)) == (1, 0.75)
-    assert outcome(verdict(m12, m13, set_code="m13", number="31")) == (2, 0.85)
+    def judged(**readings: Any) -> object:
+        return outcome(verdict(m12, m13, number="31", **{"line_confidence": 0.85, **readings}))
+
+    assert judged() == SkipReason.AMBIGUOUS
+    assert judged(artist="Rebecca Guay") == (2, 0.75)
+    assert judged(line_confidence=0.95) == (2, 0.75)
+    assert judged(set_code="m13") == (2, 0.85)
+
+
+def test_a_number_alone_does_not_stand_against_a_newer_copyright_line() -> None:
+    """Without a set code a line of another year is rather another printing than a proxy's own year."""
+    m12 = candidate(1, "m12", "33", year=2011)
+
+    assert outcome(verdict(m12, number="33", copyright_year=2013)) == SkipReason.YEAR_CONTRADICTS
+    assert outcome(verdict(m12, number="33", copyright_year=2010)) == (1, 0.75)
+    assert outcome(verdict(m12, set_code="m12", number="33", copyright_year=2013)) == (1, 0.85)
 
 
 def test_a_neighbor_in_the_set_by_the_artist_read_withholds_the_match() -> None:
