@@ -17,6 +17,7 @@ from scipy import ndimage
 from cardpicker.stage_c.imaging.geometry import BoxMm, CardFit
 
 FIND_PX_PER_MM = 12
+STROKE_LEVELS = (0.35, 0.55)  #: Of the strongest stroke nearby.
 STROKE_MM = 0.6  #: Anything thicker is no stroke of small print.
 GLYPH_HEIGHT_MM = (0.55, 2.3)
 GLYPH_WIDTH_MM = 9.0  #: Blurred letters run together; a frame line is longer still.
@@ -109,19 +110,31 @@ def stroke_image(gray: NDArray[np.int16], light: bool, px_per_mm: float) -> NDAr
 
 def _rows_of(band: NDArray[np.int16], light: bool, left_mm: float, top_mm: float) -> list[TextRow]:
     strokes = _without_lines(stroke_image(band, light, FIND_PX_PER_MM))
+    page = _Page(band=band, strokes=strokes, light=light, left_mm=left_mm, top_mm=top_mm)
+    return [row for chain in _chains(_glyphs(strokes)) if (row := _row(chain, page)) is not None]
+
+
+def _glyphs(strokes: NDArray[np.int16]) -> list[_Glyph]:
+    """Return the connected strokes of a letter's size; two rows that touch are parted at a higher level.
+
+    A low level keeps thin strokes whole, a high one parts rows whose letters touch.
+    """
     around = ndimage.maximum_filter(strokes, size=(FIND_PX_PER_MM, 2 * FIND_PX_PER_MM))
-    labels, _ = ndimage.label((strokes > 14) & (strokes * 20 > around * 7), structure=np.ones((3, 3)))
+    rest = strokes > 14
     glyphs: list[_Glyph] = []
     low, high = (mm * FIND_PX_PER_MM for mm in GLYPH_HEIGHT_MM)
-    for index, place in enumerate(ndimage.find_objects(labels), start=1):
-        ys, xs = place
-        height, width = ys.stop - ys.start, xs.stop - xs.start
-        if low <= height <= high and width <= GLYPH_WIDTH_MM * FIND_PX_PER_MM and width <= 14 * height:
+    for level in STROKE_LEVELS:
+        labels, _ = ndimage.label(rest & (strokes > around * level), structure=np.ones((3, 3)))
+        rest = np.zeros_like(rest)
+        for index, place in enumerate(ndimage.find_objects(labels), start=1):
+            height, width = place[0].stop - place[0].start, place[1].stop - place[1].start
             inside = labels[place] == index
-            energy = float(strokes[place][inside].mean())
-            glyphs.append(_Glyph(xs.start, ys.start, xs.stop, ys.stop, energy))
-    page = _Page(band=band, strokes=strokes, light=light, left_mm=left_mm, top_mm=top_mm)
-    return [row for chain in _chains(glyphs) if (row := _row(chain, page)) is not None]
+            if high < height <= 2 * high:
+                rest[place] |= inside
+            elif low <= height <= high and width <= GLYPH_WIDTH_MM * FIND_PX_PER_MM and width <= 14 * height:
+                energy = float(strokes[place][inside].mean())
+                glyphs.append(_Glyph(place[1].start, place[0].start, place[1].stop, place[0].stop, energy))
+    return glyphs
 
 
 def _without_lines(strokes: NDArray[np.int16]) -> NDArray[np.int16]:
@@ -141,11 +154,12 @@ def _chains(glyphs: Sequence[_Glyph]) -> list[list[_Glyph]]:
         best: list[_Glyph] | None = None
         nearest = ROW_GAP_MM * FIND_PX_PER_MM
         for chain in chains:
-            last = chain[-1]
-            shared = min(glyph.bottom, last.bottom) - max(glyph.top, last.top)
-            if shared < 0.55 * max(1, min(glyph.bottom - glyph.top, last.bottom - last.top)):
+            recent = chain[-2:]  # A pen or a comma stands off the line; the letters before it do not.
+            top, bottom = min(g.top for g in recent), max(g.bottom for g in recent)
+            shared = min(glyph.bottom, bottom) - max(glyph.top, top)
+            if shared < 0.6 * max(1, min(glyph.bottom - glyph.top, bottom - top)):
                 continue
-            gap = glyph.left - max(g.right for g in chain[-3:])
+            gap = glyph.left - max(g.right for g in recent)
             if gap < nearest:
                 best, nearest = chain, gap
         if best is None:
