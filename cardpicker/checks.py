@@ -10,11 +10,16 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
 from cardpicker.stage_c.settings import usable_cores
 
+QUEUE = "queue"
+
+#: What an operator's command checks at each start: what would do harm. Advice is given by ``check`` and ``qcluster``.
+OPERATOR_CHECKS = (QUEUE,)
+
 #: Seconds in which a dispatch that has reached its deadline drains, judges and closes its row.
 CLOSING_TIME_S = 30
 
 
-@register()
+@register(QUEUE)
 def check_queue(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Refuse a ``Q_CLUSTER`` under which tasks cannot start a pool, run twice, or are never stopped."""
     cluster: dict[str, Any] = getattr(settings, "Q_CLUSTER", {})
@@ -55,7 +60,7 @@ def check_queue(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckM
     return found
 
 
-@register()
+@register(QUEUE)
 def check_deadlines(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Refuse a batch deadline that django-q2's would overtake: it ends the process, not the batch."""
     deadline, timeout = settings.STAGE_E.batch_deadline_s, float(settings.Q_CLUSTER.get("timeout") or 0)  # type: ignore[arg-type]
@@ -92,7 +97,7 @@ def check_slot_connection(
     return []
 
 
-@register()
+@register("host")
 def check_host(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Warn of ceilings that do not fit this host."""
     found: list[CheckMessage] = []

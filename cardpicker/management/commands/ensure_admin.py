@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from cardpicker.checks import OPERATOR_CHECKS
 from cardpicker.operations.quickstart import ensure_admin
 
 OTHER_PASSWORD = 7
@@ -16,6 +17,7 @@ OTHER_PASSWORD = 7
 class Command(BaseCommand):
     """Make a superuser unless it exists."""
 
+    requires_system_checks = OPERATOR_CHECKS
     help = "Make a superuser with the password in DJANGO_SUPERUSER_PASSWORD unless it exists; exit 7 if it has another."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

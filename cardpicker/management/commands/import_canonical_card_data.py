@@ -9,12 +9,14 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cardpicker.catalogue.errors import CatalogueError
 from cardpicker.catalogue.scryfall import ImportReport, import_bulk
+from cardpicker.checks import OPERATOR_CHECKS
 from cardpicker.management.progress import ProgressLine
 
 
 class Command(BaseCommand):
     """Exit codes: 0 done, also when single records were skipped; 1 nothing was imported."""
 
+    requires_system_checks = OPERATOR_CHECKS
     help = "Import real printings from Scryfall's bulk file; safe to run again. Bad records are named and skipped."
 
     def add_arguments(self, parser: CommandParser) -> None:

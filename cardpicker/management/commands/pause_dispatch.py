@@ -7,12 +7,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from cardpicker.checks import OPERATOR_CHECKS
 from cardpicker.stage_e.envelope import NoteMissingError, pause
 
 
 class Command(BaseCommand):
     """A pause is a trip, so everything that heeds trips heeds it."""
 
+    requires_system_checks = OPERATOR_CHECKS
     help = "Pause dispatch on every host. Acknowledging the trip (resolve_envelope_trip) resumes it."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -6,12 +6,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from cardpicker.checks import OPERATOR_CHECKS
 from cardpicker.stage_e.ledger import prune
 
 
 class Command(BaseCommand):
     """Retention of the ledger; trips are kept for ever."""
 
+    requires_system_checks = OPERATOR_CHECKS
     help = "Remove runs that ended long ago, a bounded number at a time."
 
     def add_arguments(self, parser: CommandParser) -> None:

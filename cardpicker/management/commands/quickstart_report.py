@@ -9,6 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from cardpicker.checks import OPERATOR_CHECKS
 from cardpicker.operations.quickstart import Progress, format_table, measure_progress, remind_workers, report_rows
 
 POLL_INTERVAL_S = 0.5
@@ -19,6 +20,7 @@ MOST_UNSETTLED_SHOWN = 10
 class Command(BaseCommand):
     """Wait for a folder's cards and print what was made of them."""
 
+    requires_system_checks = OPERATOR_CHECKS
     help = "Wait until every card of a folder is settled and print what was read and found; exit 1 if some are not."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from cardpicker.checks import OPERATOR_CHECKS
 from cardpicker.models import EnvelopeTrip
 from cardpicker.stage_e.envelope import NoteMissingError, TripNotOpenError, acknowledge_trip
 
@@ -14,6 +15,7 @@ from cardpicker.stage_e.envelope import NoteMissingError, TripNotOpenError, ackn
 class Command(BaseCommand):
     """List open trips, or close one."""
 
+    requires_system_checks = OPERATOR_CHECKS
     help = "Acknowledge an open envelope trip, so that dispatch may resume. Without arguments: list the open trips."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -9,12 +9,14 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from cardpicker.checks import OPERATOR_CHECKS
 from cardpicker.operations.durations import in_words
 
 
 class Command(BaseCommand):
     """Runs the commands of a whole update in their order; the first that fails ends it, with its exit code."""
 
+    requires_system_checks = OPERATOR_CHECKS
     help = "Import printings, sync sources, walk over the catalog, verify against a truth file, and report."
 
     def add_arguments(self, parser: CommandParser) -> None:

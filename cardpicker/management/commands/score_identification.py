@@ -9,6 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from cardpicker.checks import OPERATOR_CHECKS
 from cardpicker.models import Source
 from cardpicker.operations.score_report import as_json, as_text
 from cardpicker.operations.scoring import ScoringError, read_truth, score_truth
@@ -17,6 +18,7 @@ EXIT_VERIFICATION_FAILED = 7
 
 
 class Command(BaseCommand):
+    requires_system_checks = OPERATOR_CHECKS
     help = "Compare the best machine vote of each card in a truth file with what the file expects."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
+from cardpicker.checks import OPERATOR_CHECKS
 from cardpicker.operations.durations import in_words
 from cardpicker.operations.status_report import status_lines
 from cardpicker.stage_e.dispatch import slot_settings
@@ -25,6 +26,7 @@ CLEAR = "\x1b[2J\x1b[H"
 class Command(BaseCommand):
     """Envelope, slots, work and throughput."""
 
+    requires_system_checks = OPERATOR_CHECKS
     help = "Show envelope, slots and holders, work by state, throughput and the last runs. Exit code 3 when halted."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from cardpicker.checks import OPERATOR_CHECKS
 from cardpicker.management.signals import leave_on_sigterm
 from cardpicker.stage_e.concurrency import SlotConnectionError, TransactionPoolerError
 from cardpicker.stage_e.dispatch import default_options
@@ -17,6 +18,7 @@ from cardpicker.stage_e.sweep import ALREADY_RUNNING, Reconciled, sweep
 class Command(BaseCommand):
     """The sweep that cron runs."""
 
+    requires_system_checks = OPERATOR_CHECKS
     help = "Close dead runs, end old leases, find what is due from the data, and dispatch until nothing is."
 
     def add_arguments(self, parser: CommandParser) -> None:

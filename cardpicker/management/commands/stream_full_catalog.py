@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from cardpicker.checks import OPERATOR_CHECKS
 from cardpicker.management.signals import leave_on_sigterm
 from cardpicker.operations.durations import in_words
 from cardpicker.stage_e.concurrency import TransactionPoolerError
@@ -19,6 +20,7 @@ from cardpicker.stage_e.passes import PassError, PassLimits, PassProgress, PassR
 class Command(BaseCommand):
     """A pass, resumable by its name."""
 
+    requires_system_checks = OPERATOR_CHECKS
     help = "Bring every card of the catalog, or of one source, up to date. The same --name resumes."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from cardpicker.checks import OPERATOR_CHECKS
 from cardpicker.management.progress import ProgressLine
 from cardpicker.models import CardWork, Source
 from cardpicker.operations.text_table import format_table
@@ -22,6 +23,7 @@ _PROBLEMS_SHOWN = 20
 class Command(BaseCommand):
     """Exit codes: 0 every source was synced; 1 wrong use, or a source failed."""
 
+    requires_system_checks = OPERATOR_CHECKS
     help = "Sync the enabled sources into cards; safe to run again. A card gone from its source keeps everything."
 
     def add_arguments(self, parser: CommandParser) -> None:
