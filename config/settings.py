@@ -88,8 +88,9 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.postgres",
-    "django_q",
+    # Before django_q, whose qcluster it wraps: of two commands of one name, the first app's is run.
     "cardpicker.apps.CardpickerConfig",
+    "django_q",
 ]
 
 MIDDLEWARE = [
@@ -161,6 +162,7 @@ Q_CLUSTER = {
     "guard_cycle": 0.5,
     "poll": 0.5,
     "recycle": 200,
+    "log_level": "WARNING",
 }
 
 LOGGING = {

@@ -44,7 +44,9 @@ def upload(source: Source, name: str, file: str, copies: int = 1) -> list[Card]:
         shutil.copyfile(SAMPLE / "images" / file, path)
         with path.open("ab") as image:
             image.write(bytes([number]) * number)
-        cards.append(Card(source=source, identifier=identifier, name=name, name_key=name_key(name), image_version=str(number)))
+        cards.append(
+            Card(source=source, identifier=identifier, name=name, name_key=name_key(name), image_version=str(number))
+        )
     with transaction.atomic():
         for card in cards:
             card.save()
