@@ -113,5 +113,5 @@ function answer(request: Request, image: ImageRequest, outcome: Outcome): Respon
 
 /** What an address with a version shows never changes. */
 function isStale(image: ImageRequest, stored: Stored, config: Config): boolean {
-  return image.version === undefined && Date.now() - stored.object.uploaded.getTime() > config.staleAfterMs;
+  return image.version === undefined && Date.now() - stored.object.uploaded.getTime() >= config.staleAfterMs;
 }

@@ -49,12 +49,14 @@ export async function store(bucket: R2Bucket, image: ImageRequest, picture: Pict
 export async function purge(bucket: R2Bucket, identifier: string): Promise<number> {
   let purged = 0;
   for (;;) {
-    const listed = await bucket.list({ prefix: prefixOf(identifier), limit: 1000 });
-    if (listed.objects.length === 0) {
+    const listed = await bucket.list({ prefix: prefixOf(identifier) });
+    if (listed.objects.length > 0) {
+      await bucket.delete(listed.objects.map((object) => object.key));
+      purged += listed.objects.length;
+    }
+    if (!listed.truncated) {
       return purged;
     }
-    await bucket.delete(listed.objects.map((object) => object.key));
-    purged += listed.objects.length;
   }
 }
 

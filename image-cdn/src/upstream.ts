@@ -72,7 +72,7 @@ async function follow(start: URL, maxBytes: number, options: UpstreamOptions): P
       return answer;
     }
     if (!REDIRECTS.has(answer.status)) {
-      return answer.status === 200 ? await readPicture(answer, maxBytes) : await verdict(answer);
+      return from(url, answer.status === 200 ? await readPicture(answer, maxBytes) : await verdict(answer));
     }
     await answer.body?.cancel();
     const next = nextHop(answer, url, options.config);
@@ -82,6 +82,13 @@ async function follow(start: URL, maxBytes: number, options: UpstreamOptions): P
     url = next;
   }
   return refusal(502, "too-many-redirects", `more than ${MAX_REDIRECTS} redirects`);
+}
+
+/** Name who refused, which after redirects is not who was asked; a query may hold what is nobody's business. */
+function from(url: URL, outcome: Outcome): Outcome {
+  return outcome.kind === "picture"
+    ? outcome
+    : { ...outcome, message: `${outcome.message}, from ${url.host}${url.pathname}` };
 }
 
 async function ask(url: URL, signal: AbortSignal): Promise<Response | Refusal> {

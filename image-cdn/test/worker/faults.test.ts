@@ -124,6 +124,19 @@ describe("a 200 that is no image", () => {
     expect(await answer.text()).toContain("with HTML: <!DOCTYPE html><html><title>Google Drive - Virus scan warning");
   });
 
+  it("after a redirect is told with the address it came from, less its query", async () => {
+    const from = await scripted({
+      status: 302,
+      headers: { Location: `${CROSS_GOOGLE}/d/${"x".repeat(12)}?key=hidden` },
+    });
+    await scriptedAt(CROSS_GOOGLE, "x".repeat(12), body(HTML));
+
+    const message = await (await ask(path("full", from))).text();
+
+    expect(message).toContain(`${CROSS_GOOGLE.replace("http://", "")}/d/${"x".repeat(12)}`);
+    expect(message).not.toContain("hidden");
+  });
+
   it("in chunks is fine when it is whole", async () => {
     const id = await scripted({ declaredLength: null });
 
