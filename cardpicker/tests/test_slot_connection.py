@@ -25,6 +25,7 @@ from cardpicker.stage_e.concurrency import (
     probe,
     try_acquire_dispatch_slot,
 )
+from cardpicker.tests.cluster import running_cluster
 from cardpicker.tests.slot_support import new_host, watching
 from cardpicker.tests.work_support import PATIENCE_S, eventually
 
@@ -118,6 +119,17 @@ def test_pooler_under_the_slot_is_refused(one_slot: SlotSettings, tmp_path: Path
     probe(one_slot)
 
 
+@pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not installed")
+def test_cluster_behind_a_pooler_does_not_start(one_slot: SlotSettings, tmp_path: Path) -> None:
+    """A cluster whose slot would go through a pooler ends with the check that says so, before it takes a task."""
+    with pgbouncer(one_slot, tmp_path, "transaction") as through:
+        way = " ".join(f"{key}={value}" for key, value in through.connect.items())
+        with running_cluster(tmp_path / "log", STAGE_E_LOCK_DSN=way) as cluster:
+            assert cluster.wait(PATIENCE_S) == 1
+
+    assert "cardpicker.E006" in (tmp_path / "log").read_text()
+
+
 @contextlib.contextmanager
 def pgbouncer(host: SlotSettings, folder: Path, mode: str) -> Iterator[SlotSettings]:
     """Have a pgbouncer before the tests' server; yields the way through it."""
@@ -143,7 +155,10 @@ def pgbouncer(host: SlotSettings, folder: Path, mode: str) -> Iterator[SlotSetti
     with (
         config.open() as text,
         subprocess.Popen(
-            [str(PGBOUNCER), "-q", f"/dev/fd/{text.fileno()}"], pass_fds=[text.fileno()], stderr=subprocess.DEVNULL, **as_nobody  # type: ignore[call-overload]
+            [str(PGBOUNCER), "-q", f"/dev/fd/{text.fileno()}"],
+            pass_fds=[text.fileno()],
+            stderr=subprocess.DEVNULL,
+            **as_nobody,  # type: ignore[call-overload]
         ) as process,
     ):
         try:

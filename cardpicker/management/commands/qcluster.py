@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.core.checks import Tags
 from django.db import connections
 from django_q.management.commands import qcluster
 
@@ -13,6 +14,6 @@ class Command(qcluster.Command):  # type: ignore[misc]
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Check, and start with no connection open that the workers would inherit."""
-        self.check(databases=["default"])
+        self.check(tags=[Tags.database], databases=["default"])
         connections.close_all()
         super().handle(*args, **options)
