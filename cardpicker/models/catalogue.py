@@ -43,6 +43,13 @@ class Source(models.Model):
     held_removals = models.PositiveIntegerField(
         default=0, help_text="Cards missing from the last listing that await --confirm-removals."
     )
+    listing_state = models.JSONField(
+        default=dict,
+        db_default={},
+        blank=True,
+        editable=False,
+        help_text="What the kind remembers of the last listing, such as its ETag.",
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     def __str__(self) -> str:
@@ -137,6 +144,12 @@ class Card(models.Model):
     identifier = models.CharField(max_length=IDENTIFIER_MAX_LENGTH, help_text="The source's own name of the file.")
     name = models.CharField(max_length=NAME_MAX_LENGTH)
     name_key = models.CharField(max_length=NAME_MAX_LENGTH, db_index=True, blank=True)
+    name_hints = models.JSONField(
+        default=dict,
+        db_default={},
+        blank=True,
+        help_text="What brackets in the name say of set, number, artist and language; never taken for truth.",
+    )
     card_type = models.CharField(max_length=10, choices=CardType, default=CardType.CARD)
     extension = models.CharField(max_length=10, blank=True)
     size = models.PositiveBigIntegerField(default=0, help_text="Bytes.")
@@ -144,6 +157,9 @@ class Card(models.Model):
     # Null is "the source does not say", which an index leaves out.
     md5_checksum = models.CharField(max_length=32, null=True, blank=True)  # noqa: DJ001
     sha256_checksum = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001
+    resource_key = models.CharField(
+        max_length=100, blank=True, db_default="", default="", help_text="Asked for by some older Google Drive files."
+    )
     image_version = models.CharField(
         max_length=100, help_text="Changes exactly when the image does: a checksum where there is one."
     )

@@ -249,10 +249,17 @@ class FetchOutcome(models.Model):
 
 
 class FetchBudget(models.Model):
-    """The shared rate of one destination: when its next permit falls due."""
+    """The shared rate of one destination: when its next permit falls due, and how far it has been slowed down."""
 
     destination = models.CharField(max_length=50, unique=True)
     next_permit_at = models.DateTimeField(db_default=Now())
+    widening = models.FloatField(
+        default=1.0, db_default=1.0, help_text="Factor on the interval between permits at the moment beside it."
+    )
+    widened_at = models.DateTimeField(db_default=Now(), help_text="Since then the factor falls back to 1.")
+    is_probing = models.BooleanField(
+        default=False, db_default=False, help_text="Locked out: one fetch at a time, until one succeeds."
+    )
 
     def __str__(self) -> str:
         return self.destination

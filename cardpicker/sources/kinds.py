@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
 
 from cardpicker.models import Source
 
@@ -23,6 +23,8 @@ class ListedCard:
     size: int = 0
     md5_checksum: str | None = None
     sha256_checksum: str | None = None
+    dpi: int | None = None  #: Where the listing tells the image's size and the image is the shape of a card.
+    resource_key: str = ""  #: What the source wants to be shown with the identifier, where it has such a thing.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +43,28 @@ class ListingProblem:
         return f"{self.where if self.where.isprintable() else ascii(self.where)}: {self.detail}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListingNote:
+    """What a listing says of itself as a whole.
+
+    ``state`` is kept with the source when the sync is done, and is what the kind finds there the next time: empty when
+    the listing must be had as a whole.
+    """
+
+    detail: str = ""  #: For the operator; empty: nothing to tell.
+    is_partial: bool = False  #: Cards that it leaves out are there still: nothing is taken for removed.
+    state: Mapping[str, Any] = field(default_factory=dict)
+
+
+Listing = Iterable[ListedCard | ListingProblem | ListingNote]
+
+
 class SourceKind(Protocol):
     """One kind of place that cards come from."""
 
     key: str
 
-    def list_cards(self, source: Source) -> Iterable[ListedCard | ListingProblem]:
+    def list_cards(self, source: Source) -> Listing:
         """List the images of ``source``, lazily.
 
         Raises:
@@ -59,5 +77,18 @@ class SourceKind(Protocol):
 
         Raises:
             UnsafeIdentifierError: the identifier leads out of the source.
+        """
+        ...
+
+
+@runtime_checkable
+class ListsChanges(Protocol):
+    """A kind that can also list only what changed since the last time."""
+
+    def list_changes(self, source: Source) -> Listing:
+        """List what changed since the state that ``source`` keeps; all of it where that is not to be known.
+
+        Raises:
+            ListingError: as for ``list_cards``.
         """
         ...

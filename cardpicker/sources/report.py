@@ -22,6 +22,7 @@ class SyncReport:
     held: int = 0  #: Missing from the listing, but too many to believe without a confirmation.
     problems: int = 0
     named: list[str] = field(default_factory=list)  #: The first of the problems.
+    notes: list[str] = field(default_factory=list)  #: What the listing said of itself.
 
     @property
     def listed(self) -> int:
