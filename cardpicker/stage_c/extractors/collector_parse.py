@@ -193,8 +193,8 @@ def _code_before(head: str, known: frozenset[str]) -> tuple[SetCode, tuple[int, 
     code = resolve_set_code(token, known)
     if code is not None and code.known:
         return code, match.span()
-    # A bullet or star glued to the code reads as one more letter: GRN★ becomes GRNY.
-    trimmed = resolve_set_code(token[:-1], known) if not spaced else None
+    # A bullet or star glued to the code reads as one more letter: GRN★EN becomes GRNYEN, DOM•EN becomes DOME EN.
+    trimmed = resolve_set_code(token[:-1], known)
     if trimmed is not None and trimmed.known and trimmed.distance == 0:
         return SetCode(code=trimmed.code, known=True, distance=1), match.span()
     return (code, match.span()) if code is not None and spaced else None

@@ -126,34 +126,35 @@ def fit_card(gray: NDArray[np.uint8]) -> CardFit:
     rotation = 90 if width_px > height_px else 0
     upright = np.rot90(gray, -1) if rotation else gray
     height, width = (int(side) for side in upright.shape)
-    bleed, confidence = _bleed(upright)
+    bleed, top, confidence = _bleed(upright)
     return CardFit(
         width_px=width_px,
         height_px=height_px,
         rotation_deg=rotation,
         bleed_left_mm=bleed,
-        bleed_top_mm=bleed,
+        bleed_top_mm=top,
         px_per_mm_x=width / (CARD_WIDTH_MM + 2 * bleed),
-        px_per_mm_y=height / (CARD_HEIGHT_MM + 2 * bleed),
+        px_per_mm_y=height / (CARD_HEIGHT_MM + 2 * top),
         confidence=confidence,
     )
 
 
-def _bleed(upright: NDArray[np.uint8]) -> tuple[float, float]:
-    """Return the bleed in mm and the confidence in it."""
+def _bleed(upright: NDArray[np.uint8]) -> tuple[float, float, float]:
+    """Return the bleed at the sides and at the top, in mm, and the confidence in them."""
     height, width = (int(side) for side in upright.shape)
     by_ratio = bleed_of_ratio(min(width / height, 0.95))
     snapped = BLEED_MM if by_ratio > BLEED_MM / 2 else 0.0
     near = abs(by_ratio - snapped)
     border = border_fraction(upright)
     if border is None:
-        return snapped, 0.6 if near < 0.6 else 0.3
+        return snapped, snapped, 0.6 if near < 0.6 else 0.3
     by_border = (2 * BORDER_MM - CARD_WIDTH_MM * border) / (2 * (border - 1))
     if abs(by_border - snapped) < 1.3:
-        return snapped, 0.95 if near < 0.6 else 0.8
+        return snapped, snapped, 0.95 if near < 0.6 else 0.8
     if snapped + 1.3 <= by_border <= MAX_INSET_MM:
-        return by_border, 0.6
-    return snapped, 0.4 if near < 0.6 else 0.2
+        px_per_mm = width / (CARD_WIDTH_MM + 2 * by_border)
+        return by_border, (height / px_per_mm - CARD_HEIGHT_MM) / 2, 0.6  # An inset may differ; pixels are square.
+    return snapped, snapped, 0.4 if near < 0.6 else 0.2
 
 
 def border_fraction(upright: NDArray[np.uint8]) -> float | None:

@@ -1,0 +1,76 @@
+"""Geometry: where the card lies in pictures with and without bleed, inset, sideways and upside down."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from cardpicker.stage_c.imaging.geometry import bleed_of_ratio, border_fraction, fit_card
+from cardpicker.tests.card_pictures import card, gray
+
+
+@pytest.mark.parametrize(("ratio", "bleed_mm"), [(63 / 88, 0.0), (69.35 / 94.35, 3.175), (75.7 / 100.7, 6.35)])
+def test_a_ratio_implies_its_bleed(ratio: float, bleed_mm: float) -> None:
+    """The formula gives back the bleed that made the ratio."""
+    assert bleed_of_ratio(ratio) == pytest.approx(bleed_mm, abs=0.01)
+
+
+@pytest.mark.parametrize(("bleed_mm", "has_bleed"), [(0.0, False), (3.175, True)])
+def test_ratio_and_border_agree_on_bleed(bleed_mm: float, has_bleed: bool) -> None:
+    """A regular picture is placed with high confidence."""
+    fit = fit_card(gray(card(bleed_mm=bleed_mm)))
+
+    assert fit.has_bleed is has_bleed
+    assert fit.bleed_mm == pytest.approx(bleed_mm, abs=0.2)
+    assert fit.confidence > 0.9
+
+
+def test_a_wide_even_inset_is_measured_from_the_border() -> None:
+    """A card set far into its picture is found although the ratio says trimmed."""
+    inner = card()
+    picture = Image.new("RGB", (round(inner.width * 1.16), round(inner.height * 1.16)), (18, 16, 14))
+    picture.paste(inner, (round(inner.width * 0.08), round(inner.height * 0.08)))
+
+    fit = fit_card(gray(picture))
+
+    x, y = fit.point(0.0, 0.0)
+    assert (x, y) == pytest.approx((inner.width * 0.08, inner.height * 0.08), abs=18)
+    assert 0.4 < fit.confidence < 0.9
+
+
+def test_a_picture_without_a_border_is_placed_by_its_ratio_and_believed_less() -> None:
+    """Noise to the edge gives no border, and so less confidence."""
+    noise = np.random.default_rng(1).integers(0, 255, (880, 630), dtype=np.uint8)
+
+    assert border_fraction(noise) is None
+    assert fit_card(noise).confidence < 0.7
+
+
+@pytest.mark.parametrize("rotation_deg", [0, 90, 180, 270])
+def test_matrix_and_crop_agree_in_every_turn(rotation_deg: int) -> None:
+    """The affine map points at the pixels that the crop shows, upright, whichever way the card lies."""
+    upright = card(px_per_mm=8)
+    marked = upright.copy()
+    marked.paste((255, 0, 255), (80, 160, 120, 200))  # 10 to 15 mm across, 20 to 25 mm down
+    lying = gray(marked.rotate(rotation_deg, expand=True))
+    fit = fit_card(lying)
+    fit = fit if fit.rotation_deg == rotation_deg else fit.turned()
+    assert fit.rotation_deg == rotation_deg
+
+    a, b, c, d, e, f = fit.matrix
+    x, y = a * 12.5 + b * 22.5 + c, d * 12.5 + e * 22.5 + f
+    level = int(np.asarray(marked.convert("L"))[180, 100])
+    assert abs(int(lying[int(y), int(x)]) - level) <= 2
+    shown = np.asarray(fit.crop(lying, (10.5, 20.5, 14.5, 24.5), (20, 20)))
+    assert np.abs(shown.astype(int) - level).max() <= 3
+
+
+def test_crops_outside_the_picture_are_clipped() -> None:
+    """A box that reaches over the edge gives what there is."""
+    picture = gray(card(px_per_mm=6))
+    fit = fit_card(picture)
+
+    assert fit.crop(picture, (-30.0, -30.0, 5.0, 5.0), (40, 40)).size == (40, 40)
+    assert fit.crop(picture, (80.0, 100.0, 90.0, 110.0), (40, 40)).size == (40, 40)
+    assert fit.clip((-30.0, 80.0, 90.0, 110.0)) == pytest.approx((0.0, 80.0, 63.0, 88.0), abs=0.4)
