@@ -7,6 +7,7 @@ import { refusal, type Outcome, type Refusal } from "./outcomes";
 const MIN_BYTES = 100;
 const SHOWN_BYTES = 200;
 const PAGE_BYTES = 4_096;
+const FIRST_BUFFER_BYTES = 65_536;
 
 /** Return the picture in `answer`, a success, or why it holds none. */
 export async function readPicture(answer: Response, maxBytes: number): Promise<Outcome> {
@@ -70,22 +71,26 @@ function declaredLength(answer: Response): number | undefined {
   return encoding === "identity" && length !== null && /^\d+$/.test(length) ? Number(length) : undefined;
 }
 
+/** Read into one buffer, of the declared length where there is one: an image should not be in memory twice. */
 async function readAtMost(answer: Response, maxBytes: number, cut = false): Promise<Uint8Array | Refusal> {
   const tooLarge = refusal(502, "too-large", `the upstream sends more than ${maxBytes} bytes`);
-  if (!cut && (declaredLength(answer) ?? 0) > maxBytes) {
+  const declared = declaredLength(answer) ?? FIRST_BUFFER_BYTES;
+  if (!cut && declared > maxBytes) {
     await answer.body?.cancel();
     return tooLarge;
   }
-  const chunks: Uint8Array[] = [];
+  let buffer = new Uint8Array(Math.min(declared, maxBytes));
   let received = 0;
   const reader = (answer.body as ReadableStream<Uint8Array> | null)?.getReader();
   try {
     for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) {
-      chunks.push(part.value);
-      received += part.value.length;
-      if (received > maxBytes) {
+      const fits = part.value.subarray(0, maxBytes - received);
+      buffer = withRoom(buffer, received + fits.length);
+      buffer.set(fits, received);
+      received += fits.length;
+      if (fits.length < part.value.length) {
         await reader?.cancel();
-        return cut ? joined(chunks, received).subarray(0, maxBytes) : tooLarge;
+        return cut ? buffer.subarray(0, received) : tooLarge;
       }
     }
   } catch (error) {
@@ -94,17 +99,16 @@ async function readAtMost(answer: Response, maxBytes: number, cut = false): Prom
     }
     return refusal(502, "short-body", `the connection ended after ${received} bytes`);
   }
-  return joined(chunks, received);
+  return buffer.subarray(0, received);
 }
 
-function joined(chunks: Uint8Array[], length: number): Uint8Array {
-  const bytes = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
+function withRoom(buffer: Uint8Array<ArrayBuffer>, length: number): Uint8Array<ArrayBuffer> {
+  if (length <= buffer.length) {
+    return buffer;
   }
-  return bytes;
+  const larger = new Uint8Array(Math.max(length, 2 * buffer.length));
+  larger.set(buffer);
+  return larger;
 }
 
 async function sha256(bytes: Uint8Array): Promise<string> {

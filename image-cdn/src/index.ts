@@ -31,7 +31,7 @@ export default {
       const isConfig = error instanceof ConfigError;
       logFault(isConfig ? "misconfigured" : "internal-error", error);
       return refusalAnswer(
-        isConfig ? refusal(503, "misconfigured", error.message) : refusal(500, "internal", "an error of this CDN"),
+        isConfig ? refusal(500, "misconfigured", error.message) : refusal(500, "internal", "an error of this CDN"),
       );
     }
   },

@@ -91,7 +91,7 @@ describe("the configuration", () => {
 
     const answer = await ask(path("full", id), {}, changed);
 
-    expect(said(answer)).toBe("503 misconfigured");
+    expect(said(answer)).toBe("500 misconfigured");
     expect(await answer.text()).toContain(name);
     expect(await seen(id)).toEqual([]);
   });

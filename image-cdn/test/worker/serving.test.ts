@@ -204,7 +204,7 @@ describe("requests other than a plain GET", () => {
     expect((await ask("/healthz", { method: "HEAD" })).status).toBe(200);
 
     const answer = await ask("/healthz", {}, { UPSTREAM_ORIGIN: "https://elsewhere.example" });
-    expect(said(answer)).toBe("503 misconfigured");
+    expect(said(answer)).toBe("500 misconfigured");
     expect(await answer.text()).toContain("UPSTREAM_ORIGIN must be one of ALLOWED_UPSTREAM_ORIGINS");
   });
 });
