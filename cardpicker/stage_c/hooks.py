@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from cardpicker.stage_c.conveyor import StandingPool
 from cardpicker.stage_c.evidence import CardEvidence, ComputeContext, Lexicon, Reading
 from cardpicker.stage_c.outcomes import FetchOutcome, LockedOut, Unusable
 from cardpicker.stage_c.persist import Settle
@@ -27,6 +28,7 @@ class StageCHooks:
     on_tick: Callable[[], None]  #: At least once a second.
     #: Each fetch as it is judged, a ``Fetched`` without its bytes, and whether it went over a network.
     on_fetch: Callable[[FetchOutcome, bool], None]
+    standing: StandingPool | None = None  #: Compute processes to use and to leave; None: the run makes its own.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

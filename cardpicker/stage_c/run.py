@@ -139,8 +139,9 @@ class _Batch:
             initargs=parts.initargs,
             should_stop=self.is_over,
             on_tick=self._hooks.on_tick,
+            standing=self._hooks.standing,
         )
-        with contextlib.closing(results):  # type: ignore[type-var]
+        with contextlib.closing(results):
             for result in results:
                 self._take(result)
                 if self._slot_lost:

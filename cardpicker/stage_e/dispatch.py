@@ -5,6 +5,7 @@ Each gate returns without a trace of work. Nothing here waits: a dispatch that m
 
 from __future__ import annotations
 
+import functools
 import logging
 import uuid
 from collections.abc import Callable, Collection
@@ -15,12 +16,15 @@ from django.conf import settings as django_settings
 from django.db import close_old_connections, connection, transaction
 
 from cardpicker.models import RunStatus, StageEThrottleCounter
+from cardpicker.stage_c.conveyor import StandingPool
 from cardpicker.stage_c.hooks import ComputeParts
 from cardpicker.stage_c.run import StageCHooks, StageCReport, run_stage_c
 from cardpicker.stage_c.settings import StageCSettings
 from cardpicker.stage_d.run import StageDReport, run_stage_d
 from cardpicker.stage_e import envelope, ledger, requests, work
 from cardpicker.stage_e.batch import Batch, BatchContext, ledger_counts
+from cardpicker.stage_e.blame import is_cards_fault, status_of
+from cardpicker.stage_e.burial import bury_runs
 from cardpicker.stage_e.concurrency import HeldSlot, SlotConnectionError, SlotSettings, try_acquire_dispatch_slot
 from cardpicker.stage_e.outcomes import DispatchOutcome, DispatchStatus
 from cardpicker.stage_e.settings import StageESettings
@@ -37,11 +41,18 @@ class DispatchOptions:
     stage_c: StageCSettings
     sample: Callable[[], Vitals] = sample_vitals
     parts: ComputeParts | None = None  #: None: the registered extractors.
+    standing: StandingPool | None = None  #: Compute processes that outlive a dispatch; None: each makes its own.
 
 
 def default_options() -> DispatchOptions:
     """Return the options that the environment sets."""
-    return DispatchOptions(settings=django_settings.STAGE_E, stage_c=django_settings.STAGE_C)
+    return DispatchOptions(settings=django_settings.STAGE_E, stage_c=django_settings.STAGE_C, standing=_standing_pool())
+
+
+@functools.cache
+def _standing_pool() -> StandingPool:
+    """Return this process's own: its compute processes and their OCR engines are made ready once, not per batch."""
+    return StandingPool()
 
 
 def new_run_id(trigger_reason: str) -> str:
@@ -133,7 +144,7 @@ def _dispatch_in_slot(
         return DispatchOutcome(
             status=DispatchStatus.HALTED_NEW_TRIP, run_id=run_id, trip_id=trip.pk, detail=breach.detail
         )
-    work.expire(settings.max_attempts, owners=ledger.close_dead_runs())
+    work.expire(settings.max_attempts, owners=bury_runs())
     context = BatchContext(batch_id=uuid.uuid4(), run_id=run_id, slot=slot, settings=settings, sample=options.sample)
     with transaction.atomic():
         claimed = work.claim(context.lease, limit=batch_size or settings.micro_batch_size, seeds=card_ids)
@@ -158,12 +169,12 @@ class _Run:
     def complete(self, claimed: list[int]) -> DispatchOutcome:
         try:
             self._work(claimed)
+            status, reason = self._verdict()
+            return self._close(claimed, status, reason)
         except BaseException as error:
             # Whatever ends the batch, its row ends too: the claim is given back and the error goes on.
             self._close_failed(error)
             raise
-        status, reason = self._verdict()
-        return self._close(claimed, status, reason)
 
     def _work(self, claimed: list[int]) -> None:
         hooks = StageCHooks(
@@ -172,6 +183,7 @@ class _Run:
             should_stop=self.batch.should_stop,
             on_tick=self.batch.on_tick,
             on_fetch=self.batch.on_fetch,
+            standing=self.options.standing,
         )
         self.read = run_stage_c(
             claimed, run_id=self.context.run_id, settings=self.options.stage_c, hooks=hooks, parts=self.options.parts
@@ -179,8 +191,10 @@ class _Run:
         readable = self.read.evidence_card_ids
         if readable and self.batch.may_write():
             work.extend(self.context.lease)
-            self.judged = run_stage_d(readable, run_id=self.context.run_id)
-            work.close_done(self.context.lease, readable)
+            # What another batch has taken over meanwhile is judged there.
+            mine = work.still_claimed(self.context.lease, readable)
+            self.judged = run_stage_d(mine, run_id=self.context.run_id)
+            work.close_done(self.context.lease, mine)
 
     def _verdict(self) -> tuple[RunStatus, str]:
         if self.batch.slot_lost:
@@ -208,11 +222,16 @@ class _Run:
 
     def _close_failed(self, error: BaseException) -> None:
         counts = ledger_counts(self.batch, self.read, self.judged)
-        status = RunStatus.FAILED if isinstance(error, Exception) else RunStatus.INTERRUPTED
+        reason = f"{type(error).__name__}: {error}"
+        # The session may be what was lost, and the server be there.
+        close_old_connections()
         try:
             with transaction.atomic():
-                work.expire(self.context.settings.max_attempts, owners=[self.context.batch_id])
-                ledger.close_run(self.context.batch_id, status, f"{type(error).__name__}: {error}", counts)
+                if is_cards_fault(error):
+                    work.expire(self.context.settings.max_attempts, owners=[self.context.batch_id])
+                else:
+                    work.release(self.context.batch_id, reason)
+                ledger.close_run(self.context.batch_id, status_of(error), reason, counts)
         except Exception:
             # The database may be what failed. The row is closed, and the claim ended, by whoever finds this dead.
             logger.exception("batch %s could not be closed", self.context.batch_id)

@@ -134,7 +134,7 @@ def test_nothing_is_left_after_a_close_while_processes_work(start_method: str, g
     assert compute_processes() > before
 
     started = time.monotonic()
-    results.close()  # type: ignore[attr-defined]
+    results.close()
 
     assert time.monotonic() - started < PATIENCE_S / 2
     assert_nothing_is_left(before)
@@ -151,7 +151,7 @@ def test_nothing_is_left_after_the_consumers_error(start_method: str) -> None:
 
     def consume() -> None:
         with contextlib.closing(
-            run(range(100), to_payload, jobs.echo, settings=settings_for(start_method))  # type: ignore[type-var]
+            run(range(100), to_payload, jobs.echo, settings=settings_for(start_method))
         ) as results:
             for _ in results:
                 raise OSError("the disk is full")

@@ -88,7 +88,7 @@ def test_items_are_pulled_lazily_in_the_calling_thread(start_method: str) -> Non
 
     assert len(pulls) <= 2 + 4
     assert set(pulls) == {threading.get_ident()}
-    results.close()  # type: ignore[attr-defined]
+    results.close()
 
 
 def test_a_stop_starts_nothing_new_and_drains(start_method: str) -> None:

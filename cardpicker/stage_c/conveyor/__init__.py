@@ -8,6 +8,7 @@ held. Processes hold no socket but their channel and lifeline, and end when the 
 from __future__ import annotations
 
 from .line import run
+from .standing import StandingPool
 from .types import (
     ComputeCrashed,
     Computed,
@@ -31,6 +32,7 @@ __all__ = [
     "FetchRaised",
     "NotComputed",
     "Payload",
+    "StandingPool",
     "WorkerInitError",
     "run",
 ]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Generic
 
 from .pool import TICK_S, Pool
+from .standing import StandingPool
 from .types import Conveyed, ConveyorOutcome, ConveyorSettings, FetchRaised, I, NotComputed, Payload, describe
 
 
@@ -23,12 +24,13 @@ def run(  # noqa: PLR0913 - what, with what, how large and when to stop: one cal
     initargs: tuple[Any, ...] = (),
     should_stop: Callable[[], bool] = lambda: False,
     on_tick: Callable[[], None] = lambda: None,
-) -> Iterator[Conveyed[I]]:
+    standing: StandingPool | None = None,
+) -> Generator[Conveyed[I], None, None]:
     """Yield every item's result in the order of ``items``.
 
     An item counts as in flight from before its fetch until the consumer asks for the next result. When ``should_stop``
     turns true nothing new is pulled from ``items``, and what is in flight is finished and yielded. Both pools are gone
-    when the generator ends, is closed, or raises; wrap it in ``contextlib.closing``.
+    when the generator ends, is closed, or raises; wrap it in ``contextlib.closing``. With ``standing``, its idle processes stay.
 
     Args:
         items: pulled one at a time, in the calling thread, just before each fetch.
@@ -36,22 +38,31 @@ def run(  # noqa: PLR0913 - what, with what, how large and when to stop: one cal
         compute: an importable function, run as ``compute(body, context)`` in a process.
         initializer: an importable function, run once in each process as ``initializer(*initargs)``.
         on_tick: called in the calling thread about once a second while results are awaited.
+        standing: processes of earlier runs to use and to leave to later ones.
 
     Raises:
         WorkerInitError: the initializer raised, or processes die before they are ready.
     """
-    pool = Pool(settings, compute, initializer, initargs)
+    lender = standing or StandingPool()
+    pool = lender.lend(settings, compute, initializer, initargs)
     line = _Line(items, fetch, pool, should_stop, on_tick)
-    finished = False
+    is_sound = False
     try:
         # Processes exist before any thread does: a fork copies the locks that other threads hold.
+        pool.bury_dead()
         pool.start()
         yield from line.results()
-        finished = True
+        is_sound = True
+    except GeneratorExit:
+        # The consumer had enough; what computes for it still is of no use, the others are.
+        is_sound = True
+        raise
     finally:
         # The processes first: a fetch may take its time to end.
         try:
-            pool.stop(at_once=not finished)
+            lender.take_back(pool, is_sound=is_sound)
+            if standing is None:
+                lender.close()
         finally:
             line.close()
 

@@ -140,6 +140,17 @@ class Pool:
             elif not worker.ready and now - worker.started_at > self.settings.start_timeout_s:
                 self._bury(worker, f"a compute process was not ready after {self.settings.start_timeout_s:g} s")
 
+    def end_busy(self) -> None:
+        """End the processes that hold a job or are not ready, and keep the others for another run."""
+        for worker in list(self._workers):
+            if worker.job is not None or not worker.ready:
+                worker.process.kill()
+                self._remove(worker)
+
+    def bury_dead(self) -> None:
+        """Forget the processes that died while nobody watched."""
+        self.wait(0.0)
+
     def stop(self, *, at_once: bool) -> None:
         """End every process: ask, then TERM, then KILL; idle ones leave when their channel closes."""
         for worker in self._workers:
