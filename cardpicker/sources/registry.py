@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from cardpicker.sources.errors import UnknownKindError
+from cardpicker.sources.http_manifest import HttpManifest
 from cardpicker.sources.kinds import SourceKind
 from cardpicker.sources.local_folder import LocalFolder
 
-KINDS: tuple[SourceKind, ...] = (LocalFolder(),)
+KINDS: tuple[SourceKind, ...] = (LocalFolder(), HttpManifest())
 
 
 def kind_for(key: str) -> SourceKind:
