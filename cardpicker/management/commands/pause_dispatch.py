@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import getpass
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cardpicker.checks import OPERATOR_CHECKS
+from cardpicker.management.account import name_or_account
 from cardpicker.stage_e.envelope import NoteMissingError, pause
 
 
@@ -25,7 +25,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Open the trip."""
         try:
-            trip = pause(options["who"] or getpass.getuser(), options["note"])
+            trip = pause(name_or_account(options["who"]), options["note"])
         except NoteMissingError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"Paused as trip {trip.pk}: running batches finish their images in flight and stop.")

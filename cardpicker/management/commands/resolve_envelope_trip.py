@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import getpass
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cardpicker.checks import OPERATOR_CHECKS
+from cardpicker.management.account import name_or_account
 from cardpicker.models import EnvelopeTrip
 from cardpicker.stage_e.envelope import NoteMissingError, TripNotOpenError, acknowledge_trip
 
@@ -30,7 +30,7 @@ class Command(BaseCommand):
             self._list()
             return
         try:
-            trip = acknowledge_trip(options["acknowledge_trip"], options["note"], options["who"] or getpass.getuser())
+            trip = acknowledge_trip(options["acknowledge_trip"], options["note"], name_or_account(options["who"]))
         except (NoteMissingError, TripNotOpenError) as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"Trip {trip.pk} ({trip.get_bar_display()}) is acknowledged by {trip.acknowledged_by}.")
