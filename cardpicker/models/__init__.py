@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cardpicker.models.bulk import BulkRun
 from cardpicker.models.catalogue import (
     CanonicalArtist,
     CanonicalCard,
@@ -24,9 +25,17 @@ from cardpicker.models.operations import (
     RunStatus,
     StageEThrottleCounter,
 )
-from cardpicker.models.votes import CardPrintingTag, ReviewItem, ReviewReason, VoteSource
+from cardpicker.models.votes import (
+    CardPrintingTag,
+    ReviewItem,
+    ReviewReason,
+    SupersededVote,
+    VoteChange,
+    VoteSource,
+)
 
 __all__ = [
+    "BulkRun",
     "CanonicalArtist",
     "CanonicalCard",
     "CanonicalExpansion",
@@ -48,5 +57,7 @@ __all__ = [
     "RunStatus",
     "Source",
     "StageEThrottleCounter",
+    "SupersededVote",
+    "VoteChange",
     "VoteSource",
 ]

@@ -35,6 +35,13 @@ class CardPrintingTag(models.Model):
     source = models.CharField(max_length=10, choices=VoteSource)
     confidence = models.FloatField(null=True, blank=True, help_text="0 to 1; empty for people.")
     evidence = models.JSONField(default=dict, blank=True, help_text="What the vote rests on, in short.")
+    image_version = models.CharField(
+        max_length=100,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The image that the vote is about: it counts while the card has it. Empty: whichever the card has.",
+    )
     run_id = models.CharField(max_length=64, blank=True, db_index=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     updated_at = models.DateTimeField(auto_now=True)
@@ -56,6 +63,47 @@ class CardPrintingTag(models.Model):
 
     def __str__(self) -> str:
         return f"{self.anonymous_id}: {'no such printing' if self.is_no_match else self.printing}"
+
+
+class VoteChange(models.TextChoices):
+    """Why a vote is no longer live."""
+
+    REPLACED = "REPLACED", "The voter votes otherwise"
+    WITHDRAWN = "WITHDRAWN", "The calculator says nothing any more"
+    RETRACTED = "RETRACTED", "The person took it back"
+    RUN_RETRACTED = "RUN_RETRACTED", "An operator retracted the run"
+    PURGED = "PURGED", "An operator purged machine votes"
+    DELETED = "DELETED", "Deleted by other means"
+
+
+class SupersededVote(models.Model):
+    """A vote that was live once, as it was. Written by a trigger of the database, whoever changes the votes.
+
+    Its card and printing may be gone: the trail outlives what it speaks of, so neither is enforced.
+    """
+
+    card = models.ForeignKey(Card, on_delete=models.DO_NOTHING, db_constraint=False, related_name="superseded_votes")
+    printing = models.ForeignKey(
+        CanonicalCard, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False, null=True, related_name="+"
+    )
+    is_no_match = models.BooleanField()
+    anonymous_id = models.CharField(max_length=64)
+    source = models.CharField(max_length=10, choices=VoteSource)
+    confidence = models.FloatField(null=True)
+    evidence = models.JSONField(default=dict)
+    image_version = models.CharField(max_length=100, blank=True)
+    run_id = models.CharField(max_length=64, blank=True, db_index=True, help_text="The run that had cast it.")
+    cast_at = models.DateTimeField()
+    change = models.CharField(max_length=15, choices=VoteChange)
+    changed_by_run_id = models.CharField(max_length=64, blank=True, help_text="The run that ended it.")
+    superseded_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name = "superseded vote"
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.anonymous_id} on card {self.card_id}, {self.get_change_display().lower()}"
 
 
 class ReviewReason(models.TextChoices):

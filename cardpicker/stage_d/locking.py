@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from django.db import OperationalError, connection
-
-from cardpicker.models import Card
 
 T = TypeVar("T")
 
@@ -16,12 +15,30 @@ ATTEMPTS: Final = 4
 PAUSE_S: Final = 0.05
 #: PostgreSQL's codes of a deadlock and of a serialization failure.
 _RETRYABLE: Final = frozenset({"40P01", "40001"})
+_LOCK = """
+SELECT id, image_version, printing_tag_status, inferred_canonical_card_id,
+       lower(COALESCE(sha256_checksum, '')), lower(COALESCE(md5_checksum, ''))
+FROM cardpicker_card WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE
+"""
 
 
-def lock_cards(card_ids: Collection[int]) -> None:
-    """Hold the rows of the given cards until the transaction ends; votes may still refer to them meanwhile."""
-    rows = Card.objects.select_for_update(no_key=True).filter(pk__in=card_ids).order_by("pk")
-    list(rows.values_list("pk", flat=True))
+@dataclass(frozen=True, slots=True)
+class LockedCard:
+    """A card as it stands while it is locked."""
+
+    id: int
+    image_version: str
+    status: str
+    printing_id: int | None
+    sha256: str  #: Empty where its source does not say.
+    md5: str
+
+
+def lock_cards(card_ids: Collection[int]) -> dict[int, LockedCard]:
+    """Hold the given cards until the transaction ends, and return them as they then are; votes may still refer to them."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCK, [sorted(card_ids)])
+        return {row[0]: LockedCard(*row) for row in cursor.fetchall()}
 
 
 def retrying_deadlocks(unit: Callable[[], T]) -> T:

@@ -10,18 +10,22 @@ from functools import partial
 from cardpicker.models import VoteSource
 from cardpicker.stage_d.fallback import judge_fallback
 from cardpicker.stage_d.join_key import judge_join_key
+from cardpicker.stage_d.locking import LockedCard
 from cardpicker.stage_d.slow_path import judge_slow_path, store_review_items
 from cardpicker.stage_d.subjects import Subject
 from cardpicker.stage_d.verdicts import CalculatorReport, Verdict
-from cardpicker.stage_d.votes import write_machine_votes
+from cardpicker.stage_d.votes import store_machine_votes
 
 Judge = Callable[[Subject, Sequence[Verdict]], Verdict]
-Store = Callable[[Mapping[int, Verdict], str], CalculatorReport]
+Store = Callable[[Mapping[int, Verdict], str, Mapping[int, LockedCard]], CalculatorReport]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calculator:
-    """One way of judging: ``judge`` is pure and sees the verdicts before it, ``store`` makes the database say so."""
+    """One way of judging: ``judge`` is pure and sees the verdicts before it, ``store`` makes the database say so.
+
+    ``store`` writes within the caller's transaction, for cards that it has locked.
+    """
 
     name: str
     version: int  #: Raised with every change to its rules, so that what it judged is judged again.
@@ -30,7 +34,7 @@ class Calculator:
 
 
 def _voting(name: str, version: int, source: VoteSource, judge: Judge) -> Calculator:
-    return Calculator(name=name, version=version, judge=judge, store=partial(write_machine_votes, name, source))
+    return Calculator(name=name, version=version, judge=judge, store=partial(store_machine_votes, name, source))
 
 
 JOIN_KEY = _voting("stage-d-join-key-v1", 1, VoteSource.OCR, judge_join_key)

@@ -1,7 +1,7 @@
 """Stage D: stored evidence becomes votes, votes become a printing. No image, no network.
 
-One transaction a chunk, its cards locked in primary-key order from the first read to the last write, so that rivals,
-new evidence and people's votes wait for each other and nothing is judged from readings that are being replaced.
+One transaction a chunk, its cards and their twins locked in primary-key order from the first read to the last write, so
+that rivals, new evidence and people's votes wait for each other and nothing is judged from readings being replaced.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from django.db import transaction
 from django.db.models import F
 
 from cardpicker.models import ImageEvidence, PrintingTagStatus
-from cardpicker.stage_d.consensus import recompute_consensus
-from cardpicker.stage_d.locking import lock_cards, retrying_deadlocks
+from cardpicker.stage_d.consensus import settle_pools
+from cardpicker.stage_d.locking import retrying_deadlocks
 from cardpicker.stage_d.registry import CALCULATORS, FALLBACK, JOIN_KEY, SLOW_PATH, Calculator, stage_d_manifest
 from cardpicker.stage_d.subjects import Subject, eligible_evidence, load_subjects
+from cardpicker.stage_d.twins import Pool, lock_pools
 from cardpicker.stage_d.verdicts import CalculatorReport, Verdict
 
 #: Few enough that a person's vote never waits long, enough that a query's cost is shared.
@@ -57,10 +58,20 @@ def run_stage_d(card_ids: Collection[int] | None, *, run_id: str) -> StageDRepor
         card_ids: cards whose evidence the caller knows to be current; None stands for every eligible card with evidence
             of its present image, by whichever extractors.
     """
-    report = StageDReport(calculators={calculator.name: CalculatorReport() for calculator in CALCULATORS})
+    report = empty_report()
     for chunk in _chunks(card_ids):
-        report += _in_one_transaction(CALCULATORS, chunk, run_id, settle=True)
+        report += judge_chunk(chunk, run_id=run_id)
     return report
+
+
+def judge_chunk(card_ids: Collection[int], *, run_id: str) -> StageDReport:
+    """Do the same for a few cards in one transaction: they change together, or not at all."""
+    return _in_one_transaction(CALCULATORS, card_ids, run_id, settle=True)
+
+
+def empty_report() -> StageDReport:
+    """Return the report of a run that has done nothing yet; it names every calculator."""
+    return StageDReport(calculators={calculator.name: CalculatorReport() for calculator in CALCULATORS})
 
 
 def run_join_key_calculator(card_ids: Collection[int] | None = None, run_id: str = "") -> CalculatorReport:
@@ -110,28 +121,32 @@ def _chunks(card_ids: Collection[int] | None) -> Iterator[list[int]]:
 
 
 def _in_one_transaction(
-    storing: Sequence[Calculator], card_ids: list[int], run_id: str, *, settle: bool
+    storing: Sequence[Calculator], card_ids: Collection[int], run_id: str, *, settle: bool
 ) -> StageDReport:
     def unit() -> StageDReport:
         with transaction.atomic():
-            lock_cards(card_ids)
-            return _judge_and_store(storing, card_ids, run_id, settle=settle)
+            return _judge_and_store(storing, card_ids, lock_pools(card_ids), run_id, settle=settle)
 
     return retrying_deadlocks(unit)
 
 
-def _judge_and_store(storing: Sequence[Calculator], card_ids: list[int], run_id: str, *, settle: bool) -> StageDReport:
+def _judge_and_store(
+    storing: Sequence[Calculator], card_ids: Collection[int], pools: Sequence[Pool], run_id: str, *, settle: bool
+) -> StageDReport:
+    locked = {card.id: card for pool in pools for card in pool.cards}
     subjects = load_subjects(card_ids)
     upto = max(CALCULATORS.index(calculator) for calculator in storing) + 1
     judged = {subject.card_id: judge(subject, CALCULATORS[:upto]) for subject in subjects}
     reports = {
-        calculator.name: calculator.store({pk: verdicts[calculator.name] for pk, verdicts in judged.items()}, run_id)
+        calculator.name: calculator.store(
+            {pk: verdicts[calculator.name] for pk, verdicts in judged.items()}, run_id, locked
+        )
         for calculator in storing
     }
     resolved = 0
     if settle:
         evidence = ImageEvidence.objects.filter(card_id__in=card_ids, image_version=F("card__image_version"))
         evidence.exclude(judged_by=stage_d_manifest()).update(judged_by=stage_d_manifest())
-        decisions = Counter(decision.status for decision in recompute_consensus(card_ids).values())
+        decisions = Counter(decision.status for decision in settle_pools(pools).values())
         resolved = decisions[PrintingTagStatus.RESOLVED] + decisions[PrintingTagStatus.NO_MATCH]
     return StageDReport(calculators=reports, judged=len(subjects), resolved=resolved)

@@ -6,20 +6,30 @@ longer applies, whoever made it so.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from django.db import transaction
-from django.utils import timezone
+from django.db import connection
 
 from cardpicker.models import ReviewItem, ReviewReason
-from cardpicker.stage_d.locking import lock_cards, retrying_deadlocks
+from cardpicker.stage_d.locking import LockedCard
 from cardpicker.stage_d.subjects import Subject
 from cardpicker.stage_d.verdicts import Abstained, CalculatorReport, Routed, SkipReason, Verdict, Vote
 
 #: A person chooses among a few; of a basic land's hundreds the best are enough.
 MAX_SURVIVORS: Final = 60
+
+_UPSERT: Final = """
+INSERT INTO cardpicker_reviewitem (card_id, reason, detail, survivors, run_id, updated_at)
+SELECT card_id, reason, detail, survivors, run_id, clock_timestamp()
+FROM json_to_recordset(%s::json)
+    AS item(card_id bigint, reason text, detail text, survivors bigint[], run_id text)
+ON CONFLICT (card_id) DO UPDATE
+SET reason = excluded.reason, detail = excluded.detail, survivors = excluded.survivors, run_id = excluded.run_id,
+    updated_at = excluded.updated_at
+"""
 
 REVIEW_REASONS: Final[Mapping[SkipReason, ReviewReason]] = {
     SkipReason.UNKNOWN_NAME: ReviewReason.UNKNOWN_NAME,
@@ -56,44 +66,39 @@ def judge_slow_path(subject: Subject, earlier: Sequence[Verdict] = ()) -> Verdic
     )
 
 
-def store_review_items(verdicts: Mapping[int, Verdict], run_id: str) -> CalculatorReport:
+def store_review_items(
+    verdicts: Mapping[int, Verdict], run_id: str, locked: Mapping[int, LockedCard]
+) -> CalculatorReport:
     """Make the cards' review items equal to their verdicts: written where changed, deleted where nothing is asked."""
-    return retrying_deadlocks(lambda: _store_review_items(verdicts, run_id))
-
-
-def _store_review_items(verdicts: Mapping[int, Verdict], run_id: str) -> CalculatorReport:
-    routed = {card_id: verdict for card_id, verdict in verdicts.items() if isinstance(verdict, Routed)}
-    with transaction.atomic():
-        lock_cards(verdicts)
-        items = {item.card_id: item for item in ReviewItem.objects.filter(card_id__in=verdicts)}
-        changed = [
-            _item(card_id, verdict, run_id)
-            for card_id, verdict in sorted(routed.items())
-            if card_id not in items or not _asks_the_same(items[card_id], verdict)
-        ]
-        ReviewItem.objects.bulk_create(
-            changed,
-            update_conflicts=True,
-            unique_fields=["card"],
-            update_fields=["reason", "detail", "survivors", "run_id", "updated_at"],
-        )
-        ReviewItem.objects.filter(card_id__in=verdicts.keys() - routed.keys()).delete()
+    routed = {pk: verdict for pk, verdict in verdicts.items() if isinstance(verdict, Routed) and pk in locked}
+    columns = ("card_id", "reason", "detail", "survivors")
+    items = {row[0]: row[1:] for row in ReviewItem.objects.filter(card_id__in=verdicts).values_list(*columns)}
+    changed = [
+        (card_id, verdict)
+        for card_id, verdict in sorted(routed.items())
+        if items.get(card_id) != (verdict.reason, verdict.detail, list(verdict.survivors))
+    ]
+    _upsert(changed, run_id)
+    if answered := items.keys() - routed.keys():
+        ReviewItem.objects.filter(card_id__in=answered).delete()
     return CalculatorReport(routed=len(routed))
 
 
-def _item(card_id: int, verdict: Routed, run_id: str) -> ReviewItem:
-    return ReviewItem(
-        card_id=card_id,
-        reason=verdict.reason,
-        detail=verdict.detail,
-        survivors=list(verdict.survivors),
-        run_id=run_id,
-        updated_at=timezone.now(),
-    )
-
-
-def _asks_the_same(item: ReviewItem, verdict: Routed) -> bool:
-    return (item.reason, item.detail, tuple(item.survivors)) == (verdict.reason, verdict.detail, verdict.survivors)
+def _upsert(items: Sequence[tuple[int, Routed]], run_id: str) -> None:
+    if not items:
+        return
+    rows = [
+        {
+            "card_id": card_id,
+            "reason": item.reason.value,
+            "detail": item.detail,
+            "survivors": [*item.survivors],
+            "run_id": run_id,
+        }
+        for card_id, item in items
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(_UPSERT, [json.dumps(rows)])
 
 
 def _detail(subject: Subject, reasons: Sequence[SkipReason]) -> str:

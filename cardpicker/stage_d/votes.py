@@ -1,4 +1,4 @@
-"""Votes: the one place that writes them. One live vote per card and voter; rivals never raise."""
+"""Votes: how machines and people cast and take back theirs. One live vote per card and voter; rivals never raise."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from django.db import transaction
-from django.utils import timezone
 
-from cardpicker.models import CanonicalCard, Card, CardPrintingTag, PrintingTagStatus, VoteSource
-from cardpicker.stage_d.consensus import recompute_consensus
-from cardpicker.stage_d.locking import lock_cards, retrying_deadlocks
+from cardpicker.models import CanonicalCard, Card, PrintingTagStatus, VoteChange, VoteSource
+from cardpicker.stage_d.consensus import settle_pools
+from cardpicker.stage_d.locking import LockedCard, lock_cards, retrying_deadlocks
+from cardpicker.stage_d.twins import Pool, lock_pools
 from cardpicker.stage_d.verdicts import Abstained, CalculatorReport, Verdict, Vote
+from cardpicker.stage_d.vote_rows import VoteRow, delete_votes, read_votes, upsert_votes
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
-
-_VOTE_FIELDS = ["printing", "is_no_match", "user", "source", "confidence", "evidence", "run_id", "updated_at"]
 
 
 class VoteOutcome(StrEnum):
@@ -49,32 +48,38 @@ def write_machine_votes(
     Args:
         verdicts: by card id; a card without one keeps whatever vote it has.
     """
-    return retrying_deadlocks(lambda: _write_machine_votes(voter, source, verdicts, run_id))
+
+    def unit() -> CalculatorReport:
+        with transaction.atomic():
+            return store_machine_votes(voter, source, verdicts, run_id, lock_cards(verdicts))
+
+    return retrying_deadlocks(unit)
 
 
-def _write_machine_votes(
-    voter: str, source: VoteSource, verdicts: Mapping[int, Verdict], run_id: str
+def store_machine_votes(
+    voter: str, source: VoteSource, verdicts: Mapping[int, Verdict], run_id: str, locked: Mapping[int, LockedCard]
 ) -> CalculatorReport:
-    with transaction.atomic():
-        lock_cards(verdicts)
-        live = {vote.card_id: vote for vote in CardPrintingTag.objects.filter(card_id__in=verdicts, anonymous_id=voter)}
-        new: list[CardPrintingTag] = []
-        stale: list[int] = []
-        abstained: Counter[str] = Counter()
-        already_voted = 0
-        for card_id, verdict in sorted(verdicts.items()):
-            existing = live.get(card_id)
-            if isinstance(verdict, Vote):
-                vote = _machine_vote(voter, source, card_id, verdict, run_id)
-                if existing is not None and _says_the_same(existing, vote):
-                    already_voted += 1
-                else:
-                    new.append(vote)
+    """Do the same for cards that the caller has locked, within its transaction; cards not locked are left alone."""
+    live = read_votes(verdicts, voter)
+    new: list[VoteRow] = []
+    stale: list[int] = []
+    abstained: Counter[str] = Counter()
+    already_voted = 0
+    for card_id, verdict in sorted(verdicts.items()):
+        if card_id not in locked:
+            continue
+        vote_id, existing = live.get(card_id, (0, None))
+        if isinstance(verdict, Vote):
+            vote = _machine_vote(voter, source, locked[card_id], verdict, run_id)
+            if existing is not None and existing.says_the_same(vote):
+                already_voted += 1
             else:
-                abstained[verdict.reason.value if isinstance(verdict, Abstained) else "routed"] += 1
-                stale += [existing.pk] if existing is not None else []
-        _upsert(new)
-        withdrawn, _ = CardPrintingTag.objects.filter(pk__in=stale).delete()
+                new.append(vote)
+        else:
+            abstained[verdict.reason.value if isinstance(verdict, Abstained) else "routed"] += 1
+            stale += [vote_id] if existing is not None else []
+    upsert_votes(new)
+    withdrawn = delete_votes(stale, VoteChange.WITHDRAWN, run_id)
     return CalculatorReport(
         votes_written=len(new), already_voted=already_voted, withdrawn=withdrawn, abstained=dict(abstained)
     )
@@ -88,27 +93,42 @@ def cast_human_vote(card: Card, printing: CanonicalCard | None, user: User, *, r
         user: a superuser's vote has an admin's weight.
     """
     source = VoteSource.ADMIN if user.is_superuser else VoteSource.USER
-    vote = CardPrintingTag(
-        card_id=card.pk,
-        printing=printing,
-        is_no_match=printing is None,
-        anonymous_id=human_voter(user),
-        user_id=user.pk,
-        source=source,
-        run_id=run_id,
-    )
-    return retrying_deadlocks(lambda: _cast(vote))
-
-
-def retract_vote(card: Card, user: User) -> HumanVote:
-    """Take back a person's vote; without one nothing happens."""
 
     def unit() -> HumanVote:
         with transaction.atomic():
-            lock_cards([card.pk])
-            deleted, _ = CardPrintingTag.objects.filter(card_id=card.pk, anonymous_id=human_voter(user)).delete()
-            outcome = VoteOutcome.RETRACTED if deleted else VoteOutcome.NOTHING_TO_RETRACT
-            return _settle(card.pk, outcome)
+            pools = lock_pools([card.pk])
+            if not pools:
+                return HumanVote(outcome=VoteOutcome.CARD_GONE, status=PrintingTagStatus.UNRESOLVED, printing_id=None)
+            locked = _card_of(pools[0], card.pk)
+            vote = VoteRow(
+                card_id=card.pk,
+                printing_id=printing.pk if printing is not None else None,
+                voter=human_voter(user),
+                user_id=user.pk,
+                source=source,
+                image_version=locked.image_version,
+                run_id=run_id,
+            )
+            _, existing = read_votes([card.pk], vote.voter).get(card.pk, (0, None))
+            if existing is not None and existing.says_the_same(vote):
+                return _settle(pools[0], card.pk, VoteOutcome.ALREADY_VOTED)
+            upsert_votes([vote])
+            return _settle(pools[0], card.pk, VoteOutcome.WRITTEN)
+
+    return retrying_deadlocks(unit)
+
+
+def retract_vote(card: Card, user: User, *, run_id: str = "") -> HumanVote:
+    """Take back a person's vote on an image, from each of its byte-identical cards; without one nothing happens."""
+
+    def unit() -> HumanVote:
+        with transaction.atomic():
+            pools = lock_pools([card.pk])
+            if not pools:
+                return HumanVote(outcome=VoteOutcome.CARD_GONE, status=PrintingTagStatus.UNRESOLVED, printing_id=None)
+            votes = read_votes([each.id for each in pools[0].cards], human_voter(user))
+            deleted = delete_votes([vote_id for vote_id, _ in votes.values()], VoteChange.RETRACTED, run_id)
+            return _settle(pools[0], card.pk, VoteOutcome.RETRACTED if deleted else VoteOutcome.NOTHING_TO_RETRACT)
 
     return retrying_deadlocks(unit)
 
@@ -118,47 +138,27 @@ def human_voter(user: User) -> str:
     return f"user:{user.pk}"
 
 
-def _cast(vote: CardPrintingTag) -> HumanVote:
-    with transaction.atomic():
-        lock_cards([vote.card_id])
-        existing = CardPrintingTag.objects.filter(card_id=vote.card_id, anonymous_id=vote.anonymous_id).first()
-        if existing is not None and _says_the_same(existing, vote):
-            return _settle(vote.card_id, VoteOutcome.ALREADY_VOTED)
-        if not Card.objects.filter(pk=vote.card_id).exists():
-            return _settle(vote.card_id, VoteOutcome.CARD_GONE)
-        _upsert([vote])
-        return _settle(vote.card_id, VoteOutcome.WRITTEN)
+def _settle(pool: Pool, card_id: int, outcome: VoteOutcome) -> HumanVote:
+    changed = settle_pools([pool])
+    locked = _card_of(pool, card_id)
+    status, printing_id = PrintingTagStatus(locked.status), locked.printing_id
+    if card_id in changed:
+        status, printing_id = changed[card_id].status, changed[card_id].printing_id
+    return HumanVote(outcome=outcome, status=status, printing_id=printing_id)
 
 
-def _settle(card_id: int, outcome: VoteOutcome) -> HumanVote:
-    recompute_consensus([card_id])
-    row = Card.objects.filter(pk=card_id).values_list("printing_tag_status", "inferred_canonical_card_id").first()
-    status, printing_id = row or (PrintingTagStatus.UNRESOLVED, None)
-    return HumanVote(outcome=outcome, status=PrintingTagStatus(status), printing_id=printing_id)
+def _card_of(pool: Pool, card_id: int) -> LockedCard:
+    return next(card for card in pool.cards if card.id == card_id)
 
 
-def _machine_vote(voter: str, source: VoteSource, card_id: int, verdict: Vote, run_id: str) -> CardPrintingTag:
-    return CardPrintingTag(
-        card_id=card_id,
+def _machine_vote(voter: str, source: VoteSource, card: LockedCard, verdict: Vote, run_id: str) -> VoteRow:
+    return VoteRow(
+        card_id=card.id,
         printing_id=verdict.printing_id,
-        is_no_match=verdict.printing_id is None,
-        anonymous_id=voter,
+        voter=voter,
         source=source,
         confidence=verdict.confidence,
-        evidence=verdict.evidence,
+        evidence=dict(verdict.evidence),
+        image_version=card.image_version,
         run_id=run_id,
-    )
-
-
-def _says_the_same(left: CardPrintingTag, right: CardPrintingTag) -> bool:
-    fields = ("printing_id", "is_no_match", "source", "confidence", "evidence")
-    return all(getattr(left, name) == getattr(right, name) for name in fields)
-
-
-def _upsert(votes: list[CardPrintingTag]) -> None:
-    now = timezone.now()
-    for vote in votes:
-        vote.updated_at = now
-    CardPrintingTag.objects.bulk_create(
-        votes, update_conflicts=True, unique_fields=["card", "anonymous_id"], update_fields=_VOTE_FIELDS
     )

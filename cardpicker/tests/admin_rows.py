@@ -12,6 +12,7 @@ from django.utils import timezone
 from PIL import Image
 
 from cardpicker.models import (
+    BulkRun,
     CanonicalArtist,
     CanonicalCard,
     CanonicalExpansion,
@@ -137,6 +138,10 @@ def make_everything(count: int) -> None:
         FetchOutcome.objects.create(outcome="FAILED", host="host-1")
         CatalogPass.objects.create(name=f"pass-{index}", source=source, sample=1000)
         FetchBudget.objects.create(destination=f"place-{index}")
+        BulkRun.objects.create(run_id=f"bulk-{index}", command="purge_machine_votes", scope="all", writes=True)
+        CardPrintingTag.objects.create(
+            card=card, printing=printing, anonymous_id="gone", source=VoteSource.OCR
+        ).delete()
         Card.objects.filter(pk=card.pk).update(printing_tag_status="RESOLVED", inferred_canonical_card=printing)
         CardWork.objects.filter(pk=card.pk).update(
             due_at=None, lease_owner=run.batch_id, leased_until=timezone.now() + timedelta(minutes=1)
