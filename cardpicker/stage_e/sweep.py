@@ -16,7 +16,8 @@ from django.db.models.functions import Now
 from cardpicker.models import Card, FetchOutcome
 from cardpicker.stage_c.currency import current_evidence
 from cardpicker.stage_d.registry import stage_d_manifest
-from cardpicker.stage_e import ledger, requests, work
+from cardpicker.stage_e import requests, work
+from cardpicker.stage_e.burial import bury_runs
 from cardpicker.stage_e.concurrency import SlotSettings, try_acquire_dispatch_slot
 from cardpicker.stage_e.dispatch import (
     DispatchOptions,
@@ -57,7 +58,7 @@ class SweepReport:
 
 def reconcile(max_attempts: int) -> Reconciled:
     """Close dead runs, end leases that have run out, mark due what the data says is due, trim the fetch window."""
-    dead = ledger.close_dead_runs()
+    dead = bury_runs()
     return Reconciled(
         runs_closed=len(dead),
         leases_ended=work.expire(max_attempts, owners=dead),

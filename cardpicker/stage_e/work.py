@@ -115,6 +115,12 @@ def extend(lease: Lease) -> int:
     return _update(CardWork.objects.filter(lease_owner=lease.owner), leased_until=until)
 
 
+def still_claimed(lease: Lease, card_ids: Collection[int]) -> list[int]:
+    """Return which of the cards the batch has not lost."""
+    mine = CardWork.objects.filter(lease_owner=lease.owner, card_id__in=card_ids)
+    return list(mine.order_by("pk").values_list("pk", flat=True))
+
+
 def settle(lease: Lease, card_id: int, outcome: CardOutcome) -> bool:
     """Write how an attempt ended; False when the batch has lost its claim on the card, and nothing was written.
 

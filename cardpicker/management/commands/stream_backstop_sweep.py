@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import InterfaceError, OperationalError
 
 from cardpicker.checks import OPERATOR_CHECKS
 from cardpicker.management.signals import leave_on_sigterm
@@ -39,6 +40,8 @@ class Command(BaseCommand):
             )
         except (SlotConnectionError, TransactionPoolerError) as error:
             raise CommandError(str(error)) from error
+        except (OperationalError, InterfaceError) as error:
+            raise CommandError(f"the database went away, and the next sweep takes up from here: {error}") from error
         if report is None:
             self.stdout.write(f"sweep: {ALREADY_RUNNING}")
             return
