@@ -1,0 +1,108 @@
+"""``python -m scripts.ops.drill``: play rounds, print a table, exit 1 if anything was violated."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from scripts.ops.drill.rig import FULL, QUICK, Rig, built_rig
+
+if TYPE_CHECKING:
+    from scripts.ops.drill.rounds import Round
+
+ROUNDS = 50
+CARDS, QUICK_CARDS = 30, 20
+SAMPLES, QUICK_SAMPLES = 16, 6
+HEADINGS = ("round", "fault", "moment s", "settled s", "cluster s", "re-reads", "violations", "hit")
+RIGHT = {"round", "moment s", "settled s", "cluster s", "re-reads", "violations"}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the drill."""
+    options = _parser().parse_args(arguments)
+    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
+    print(f"seed {seed}: repeat with --seed {seed} --rounds {options.rounds}{' --quick' if options.quick else ''}")
+    with built_rig(QUICK if options.quick else FULL, keep=options.keep_logs) as rig:
+        return _drill(rig, options, seed)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="crash_drill.sh",
+        description="Hurt a running system of its own at random moments, and check after each time that nothing is lost,"
+        " done twice, held by nobody or told wrongly.",
+    )
+    parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help="faults to do (default: %(default)s)")
+    parser.add_argument(
+        "--seed", type=int, metavar="N", help="repeat the faults, moments and cards of an earlier drill"
+    )
+    parser.add_argument("--quick", action="store_true", help="short stops and little work, for a first look")
+    parser.add_argument("--only", metavar="TEXT", help="only faults whose names contain this")
+    parser.add_argument("--list", action="store_true", help="name the faults and end")
+    parser.add_argument("--keep-logs", action="store_true", help="leave the logs of cluster and sweep behind")
+    return parser
+
+
+def _drill(rig: Rig, options: argparse.Namespace, seed: int) -> int:
+    # Models can be imported only now that Django is set up.
+    from cardpicker.operations.text_table import format_table
+    from scripts.ops.drill import audit
+    from scripts.ops.drill.catalog import Catalog
+    from scripts.ops.drill.faults import all_faults
+    from scripts.ops.drill.rounds import measure, play
+
+    faults = [fault for fault in all_faults() if (options.only or "").lower() in fault.name.lower()]
+    if options.list or not faults:
+        print("\n".join(fault.name for fault in faults) or f"no fault is named like {options.only!r}")
+        return 0 if options.list else 2
+    rng = random.Random(seed)
+    deck = [fault for _ in range(-(-options.rounds // len(faults))) for fault in rng.sample(faults, len(faults))]
+    audit.install()
+    began = time.monotonic()
+    catalog = Catalog(rig.images, QUICK_SAMPLES if options.quick else SAMPLES)
+    rig.cluster.supervise()
+    expected = measure(rig, catalog)
+    print(f"undisturbed: {len(expected)} samples read and judged in {time.monotonic() - began:.1f} s", flush=True)
+    played: list[Round] = []
+    for number, fault in enumerate(deck[: options.rounds], start=1):
+        cards = QUICK_CARDS if options.quick else CARDS
+        played.append(play(rig, catalog, expected, fault, seed * 1000 + number, cards))
+        print(" ".join(_row(number, played[-1])), flush=True)
+        for violation in played[-1].violations:
+            print(f"  VIOLATED: {violation}", flush=True)
+    print("\n" + "\n".join(format_table(HEADINGS, [_row(n, each) for n, each in enumerate(played, 1)], right=RIGHT)))
+    return _verdict(played, seed, time.monotonic() - began)
+
+
+def _row(number: int, each: Round) -> list[str]:
+    return [
+        str(number),
+        each.fault,
+        f"{each.moment_s:.2f}",
+        f"{each.settled_s:.1f}",
+        f"{each.recovered_s:.1f}",
+        str(each.rereads),
+        str(len(each.violations)),
+        each.hit,
+    ]
+
+
+def _verdict(played: Sequence[Round], seed: int, elapsed_s: float) -> int:
+    violated = [f"round {n} ({each.fault}): {v}" for n, each in enumerate(played, 1) for v in each.violations]
+    missed = sum(each.hit == "no target" for each in played)
+    worst = max(played, key=lambda each: each.settled_s)
+    print(
+        f"\ncrash drill: {len(played)} rounds in {elapsed_s:.0f} s, {len(violated)} violations, {missed} without a target,"
+        f" slowest to settle {worst.settled_s:.1f} s ({worst.fault}), {sum(each.rereads for each in played)} re-reads;"
+        f" seed {seed}"
+    )
+    print("\n".join(violated))
+    return 1 if violated else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

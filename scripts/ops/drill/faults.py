@@ -1,0 +1,178 @@
+"""What is done to a running system: each fault finds its target, hurts it, and says what is to be undone and when."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from django.db import OperationalError, connection
+
+from cardpicker.models import PilotRunLedger, RunStatus
+from scripts.ops.drill import processes
+from scripts.ops.drill.rig import Rig
+
+Strike = Callable[[Rig, random.Random], "Blow | None"]
+#: Sessions are found by the port of their client, since a server knows no process of another host.
+_TERMINATE = """
+SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND {which}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blow:
+    """A fault that was done."""
+
+    hit: str
+    undo: Callable[[], None] | None = None
+    undo_after_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """Something that can happen at any moment."""
+
+    name: str
+    strike: Strike  #: None: there is no such target now.
+    workers_hit: int  #: Batches that it can interrupt.
+    needs_batch: bool  #: Whether its target exists only while a batch runs.
+
+
+def all_faults() -> list[Fault]:
+    """Return every fault that the drill knows."""
+    return [*_process_faults(), *_session_faults(), *_server_faults()]
+
+
+def busy_pids() -> list[int]:
+    """Return the processes whose batches run now."""
+    try:
+        return list(PilotRunLedger.objects.filter(status=RunStatus.RUNNING).values_list("pid", flat=True))
+    except OperationalError:
+        connection.close()
+        return []
+
+
+def _process_faults() -> list[Fault]:
+    targets: list[tuple[str, Callable[[Rig, random.Random], int | None], int, bool]] = [
+        ("main", lambda rig, _: rig.cluster.pid or None, 2, False),
+        ("sentinel", _sentinel, 2, False),
+        ("busy worker", _busy_worker, 1, True),
+        ("bystander", _bystander, 2, False),
+        ("pool child", _pool_child, 1, True),
+        ("fork server", _fork_server, 1, True),
+    ]
+    return [
+        Fault(name=f"{signum.name} {what}", strike=_signaller(signum, find), workers_hit=hit, needs_batch=needs)
+        for what, find, hit, needs in targets
+        for signum in (signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP)
+    ]
+
+
+def _signaller(signum: signal.Signals, find: Callable[[Rig, random.Random], int | None]) -> Strike:
+    def strike(rig: Rig, rng: random.Random) -> Blow | None:
+        pid = find(rig, rng)
+        if pid is None:
+            return None
+        try:
+            os.kill(pid, signum)
+        except ProcessLookupError:
+            return None
+        if signum is not signal.SIGSTOP:
+            return Blow(hit=f"process {pid}")
+        return Blow(hit=f"process {pid}", undo=lambda: _continue(pid), undo_after_s=rig.clocks.stop_s)
+
+    return strike
+
+
+def _continue(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGCONT)
+
+
+def _sentinel(rig: Rig, _: random.Random) -> int | None:
+    found = processes.sentinel_of(rig.cluster.pid)
+    return found.pid if found is not None else None
+
+
+def _busy_worker(rig: Rig, rng: random.Random) -> int | None:
+    busy, _ = processes.workers_of(rig.cluster.pid, busy_pids())
+    return rng.choice(busy).pid if busy else None
+
+
+def _bystander(rig: Rig, rng: random.Random) -> int | None:
+    """An idle worker, the pusher or the monitor."""
+    _, others = processes.workers_of(rig.cluster.pid, busy_pids())
+    return rng.choice(others).pid if others else None
+
+
+def _pool_child(rig: Rig, rng: random.Random) -> int | None:
+    worker = _busy_worker(rig, rng)
+    children = processes.pool_children_of(worker) if worker is not None else []
+    return rng.choice(children).pid if children else None
+
+
+def _fork_server(rig: Rig, rng: random.Random) -> int | None:
+    worker = _busy_worker(rig, rng)
+    server = processes.fork_server_of(worker) if worker is not None else None
+    return server.pid if server is not None else None
+
+
+def _session_faults() -> list[Fault]:
+    return [
+        Fault(name="terminate slot", strike=_terminate_slot, workers_hit=1, needs_batch=True),
+        Fault(name="terminate worker session", strike=_terminate_worker, workers_hit=1, needs_batch=True),
+        Fault(name="terminate all sessions", strike=_terminate_all, workers_hit=2, needs_batch=False),
+    ]
+
+
+def _terminate_slot(_: Rig, rng: random.Random) -> Blow | None:
+    held = "pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory') AND application_name = 'cardpicker-slot'"
+    return _terminate(f"pid = (SELECT min(pid) FROM pg_stat_activity WHERE {held})")
+
+
+def _terminate_worker(rig: Rig, rng: random.Random) -> Blow | None:
+    worker = _busy_worker(rig, rng)
+    ports = processes.local_ports(worker) if worker is not None else set()
+    return (
+        _terminate("application_name = 'cardpicker' AND client_port = ANY(%(ports)s)", sorted(ports)) if ports else None
+    )
+
+
+def _terminate_all(_: Rig, rng: random.Random) -> Blow | None:
+    return _terminate("true")
+
+
+def _terminate(which: str, ports: Collection[int] = ()) -> Blow | None:
+    with connection.cursor() as cursor:
+        cursor.execute(_TERMINATE.format(which=which), {"ports": list(ports)})
+        ended = cursor.fetchone()[0]
+    return Blow(hit=f"{ended} sessions") if ended else None
+
+
+def _server_faults() -> list[Fault]:
+    return [
+        Fault(name="PostgreSQL restarted", strike=_restart, workers_hit=2, needs_batch=False),
+        Fault(name="PostgreSQL killed", strike=_kill_server, workers_hit=2, needs_batch=False),
+        Fault(name="PostgreSQL stopped", strike=_stop_server, workers_hit=2, needs_batch=False),
+    ]
+
+
+def _restart(rig: Rig, _: random.Random) -> Blow:
+    rig.database.stop()
+    rig.database.start()
+    return Blow(hit="server")
+
+
+def _kill_server(rig: Rig, _: random.Random) -> Blow:
+    rig.database.kill()
+    rig.database.start()
+    return Blow(hit="server")
+
+
+def _stop_server(rig: Rig, _: random.Random) -> Blow:
+    rig.database.stop()
+    return Blow(hit="server", undo=rig.database.start, undo_after_s=rig.clocks.stop_s)
