@@ -17,7 +17,12 @@ export default defineConfig({
             },
           })),
         ],
-        test: { name: "worker", include: ["test/worker/*.test.ts"], globalSetup: ["test/node/global_setup.ts"] },
+        test: {
+          name: "worker",
+          include: ["test/worker/*.test.ts"],
+          globalSetup: ["test/node/global_setup.ts"],
+          testTimeout: 60_000,
+        },
       },
       {
         test: { name: "node", include: ["test/node/*.test.ts"], testTimeout: 60_000, hookTimeout: 60_000 },

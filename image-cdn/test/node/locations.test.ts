@@ -86,18 +86,18 @@ describe("two locations", () => {
   it("each let their own limit through: the binding protects, and is no global budget", async () => {
     const id = await scripted({});
     const burst = (worker: LocalWorker) => Array.from({ length: 130 }, () => fetch(address(worker, "full", id)));
+    const begin = Date.now();
 
     const answers = await Promise.all([...burst(here), ...burst(there)]);
 
+    const windows = Math.floor((Date.now() - begin) / 10_000) + 2;
     const refused = answers.filter((answer) => answer.status === 429);
     const reached = (await seen(id)).length;
     expect(reached).toBe(answers.length - refused.length);
-    // One window each, or two where the burst met the end of one; what else this file asked for counts as well.
+    // More than one location's share; what else this file asked for counts as well.
     expect(reached).toBeGreaterThan(60);
-    expect(reached).toBeLessThanOrEqual(240);
-    expect(new Set(refused.map((answer) => answer.headers.get("X-Image-Cdn-Error")))).toEqual(
-      new Set(["rate-limited"]),
-    );
-    expect(new Set(refused.map((answer) => answer.headers.get("Retry-After")))).toEqual(new Set(["10"]));
+    expect(reached).toBeLessThanOrEqual(2 * windows * 60);
+    const refusals = refused.map(({ headers }) => [headers.get("X-Image-Cdn-Error"), headers.get("Retry-After")]);
+    expect(refusals).toEqual(refused.map(() => ["rate-limited", "10"]));
   });
 });

@@ -41,18 +41,20 @@ describe("a limit of ours", () => {
     expect(await seen(id)).toEqual([]);
   });
 
-  it("of the real bindings lets 60 of a burst through in ten seconds", async () => {
+  it("of the real bindings lets 60 of a burst through in each ten seconds", async () => {
     const id = await scripted();
+    const begin = Date.now();
 
     const answers = await Promise.all(
       Array.from({ length: 150 }, () => exports.default.fetch(SITE + path("full", id))),
     );
 
+    const windows = Math.floor((Date.now() - begin) / 10_000) + 2;
     const fine = answers.filter((answer) => answer.status === 200).length;
-    // Two windows when the burst met the end of one.
-    expect([60, 120]).toContain(fine);
+    expect(fine).toBeGreaterThanOrEqual(60);
+    expect(fine).toBeLessThanOrEqual(windows * 60);
     expect(await seen(id)).toHaveLength(fine);
-    expect(new Set(answers.map(said))).toEqual(new Set(["200 fine", "429 rate-limited"]));
+    expect(answers.filter((answer) => said(answer) === "429 rate-limited")).toHaveLength(150 - fine);
   });
 });
 
@@ -69,7 +71,7 @@ describe("single flight", () => {
   });
 
   it("shares a failure with those who waited, and with nobody after them", async () => {
-    const id = await scripted({ status: 500, delayMs: 200 }, {});
+    const id = await scripted({ status: 500, delayMs: 1_000 }, {});
 
     const answers = await Promise.all([1, 2, 3].map(() => ask(path("small", id))));
 
