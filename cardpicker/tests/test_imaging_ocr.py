@@ -117,7 +117,10 @@ def test_a_binary_that_reads_nothing_fails_the_self_test(tmp_path: Path, monkeyp
 def test_a_hanging_binary_is_killed_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A time-out leaves neither process nor zombie, even when TERM is ignored."""
     fake_tesseract(
-        tmp_path, 'trap "" TERM; [ "$1" = --version ] && echo tesseract 5 && exit 0; sleep 600 & sleep 600', monkeypatch
+        tmp_path,
+        'trap "" TERM; [ "$1" = --version ] && echo tesseract 5 && exit 0\n'
+        f"sleep 600 & echo $$ $! >> {tmp_path}/pids; wait",
+        monkeypatch,
     )
     engine = PytesseractEngine(timeout_s=0.3)
 
@@ -125,11 +128,11 @@ def test_a_hanging_binary_is_killed_with_its_children(tmp_path: Path, monkeypatc
         with pytest.raises(OcrTimeoutError, match=r"timed out after 0\.3 s"):
             engine.read(line("123/281 R"), layout=Layout.LINE)
 
-    left = [
-        p for p in psutil.process_iter(["cmdline", "environ"]) if str(tmp_path) in " ".join(p.info["cmdline"] or [])
-    ]
-    assert not left
-    assert not [p for p in psutil.Process().children() if p.status() == psutil.STATUS_ZOMBIE]
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    assert len(pids) == 6
+    _, alive = psutil.wait_procs([psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)], timeout=10)
+    assert not [process for process in alive if process.status() != psutil.STATUS_ZOMBIE]
+    assert not [child for child in psutil.Process().children() if child.pid in pids]
 
 
 def test_a_failing_binary_is_unavailable_with_its_own_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

