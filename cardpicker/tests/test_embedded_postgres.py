@@ -218,25 +218,32 @@ def test_foreign_data_is_refused_and_left_alone(server: Server, name: str, text:
     assert (server.home / "data" / name).read_text() == text
 
 
-def test_server_stops_with_its_killed_owner(server: Server) -> None:
+@pytest.fixture
+def owner() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that may own a server."""
+    with subprocess.Popen(["sleep", "600"]) as process:
+        yield process
+        process.kill()
+
+
+def test_server_stops_with_its_killed_owner(server: Server, owner: subprocess.Popen[bytes]) -> None:
     """SIGKILL of the process named by --with-parent stops the server and takes its URL away."""
-    with subprocess.Popen(["sleep", "600"]) as owner:
-        url = server.start("--with-parent", str(owner.pid))
-        assert ask(url, "select 1") == "1"
-        owner.kill()
+    url = server.start("--with-parent", str(owner.pid))
+    assert ask(url, "select 1") == "1"
+
+    owner.kill()
 
     assert eventually(lambda: not (server.home / "url").exists() and not server.runs())
 
 
-def test_server_stops_with_its_killed_keeper(server: Server) -> None:
+def test_server_stops_with_its_killed_keeper(server: Server, owner: subprocess.Popen[bytes]) -> None:
     """SIGKILL of the keeper itself leaves no server behind."""
-    with subprocess.Popen(["sleep", "600"]) as owner:
-        server.start("--with-parent", str(owner.pid))
-        keeper = int(Path(f"/proc/{server.pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
-        os.kill(keeper, signal.SIGKILL)
+    server.start("--with-parent", str(owner.pid))
+    keeper = int(Path(f"/proc/{server.pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
 
-        assert eventually(lambda: not server.runs())
-        owner.kill()
+    os.kill(keeper, signal.SIGKILL)
+
+    assert eventually(lambda: not server.runs())
 
 
 def test_run_stops_what_it_started_and_returns_the_commands_code(server: Server) -> None:

@@ -133,7 +133,7 @@ def test_table_is_aligned_and_no_cell_is_wider_than_a_terminal_bears() -> None:
 
 @pytest.mark.django_db
 def test_report_stops_at_a_halt_and_says_how_to_go_on() -> None:
-    """An open trip ends the waiting at once, with exit code 1 and the command that acknowledges it."""
+    """An open trip ends the waiting at once, with its exit code and the command that acknowledges it."""
     add_card("due", due_at=timezone.now())
     trip = EnvelopeTrip.objects.create(bar="HOST_LOAD", value=9.5, ceiling=7)
     out = StringIO()
@@ -141,7 +141,7 @@ def test_report_stops_at_a_halt_and_says_how_to_go_on() -> None:
     with pytest.raises(SystemExit) as stopped:
         call_command("quickstart_report", folder=FOLDER, wait=600, stdout=out)
 
-    assert stopped.value.code == 1
+    assert stopped.value.code == 3
     assert f"resolve_envelope_trip --acknowledge-trip {trip.pk} --note" in out.getvalue()
     assert "Host load: 9.5 where 7 is allowed" in out.getvalue()
 

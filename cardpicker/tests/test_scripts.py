@@ -158,7 +158,7 @@ def test_supervised_program_ends_with_its_killed_owner(tmp_path: Path) -> None:
             owner.kill()
             owner.wait()
 
-            assert eventually(lambda: supervisor.poll() is not None)
+            supervisor.wait(PATIENCE_S)
     child, program = map(int, (tmp_path / "pids").read_text().split())
     assert eventually(lambda: is_gone(child) and is_gone(program))
 

@@ -10,8 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from cardpicker.checks import OPERATOR_CHECKS
 from cardpicker.operations.quickstart import ensure_admin
-
-OTHER_PASSWORD = 7
+from cardpicker.stage_e.outcomes import ExitCode
 
 
 class Command(BaseCommand):
@@ -30,4 +29,4 @@ class Command(BaseCommand):
         if not password:
             raise CommandError("Set DJANGO_SUPERUSER_PASSWORD to the password that a new account gets.")
         if not ensure_admin(options["username"], password):
-            raise SystemExit(OTHER_PASSWORD)
+            raise SystemExit(ExitCode.VERIFICATION_FAILED)

@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand
 
 from cardpicker.checks import OPERATOR_CHECKS
 from cardpicker.operations.quickstart import Progress, format_table, measure_progress, remind_workers, report_rows
+from cardpicker.stage_e.outcomes import ExitCode
 
 POLL_INTERVAL_S = 0.5
 REMIND_INTERVAL_S = 5.0
@@ -21,7 +22,9 @@ class Command(BaseCommand):
     """Wait for a folder's cards and print what was made of them."""
 
     requires_system_checks = OPERATOR_CHECKS
-    help = "Wait until every card of a folder is settled and print what was read and found; exit 1 if some are not."
+    help = (
+        "Wait until every card of a folder is settled and print what was read and found; exit 3 or 5 if some are not."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the folder and the patience."""
@@ -39,7 +42,7 @@ class Command(BaseCommand):
             self.stdout.write(f"All {progress.total} cards are settled.")
             return
         self._complain(progress)
-        raise SystemExit(1)
+        raise SystemExit(ExitCode.ENVELOPE if progress.halts else ExitCode.LIMIT_REACHED)
 
     def _wait(self, folder: Path | None, patience_s: float) -> Progress:
         """Wait until all is settled, dispatch is halted or the patience is over, with a line whenever a card settles."""
