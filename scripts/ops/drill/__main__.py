@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import random
+import shlex
+import signal
 import sys
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from scripts.ops.drill.faults import Fault, choose
 from scripts.ops.drill.rig import FULL, QUICK, Rig, built_rig
 
 if TYPE_CHECKING:
@@ -25,9 +28,20 @@ def main(arguments: Sequence[str]) -> int:
     """Run the drill."""
     options = _parser().parse_args(arguments)
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
-    print(f"seed {seed}: repeat with --seed {seed} --rounds {options.rounds}{' --quick' if options.quick else ''}")
+    faults = choose(options.rounds, seed, options.only)
+    if not faults:
+        print(f"no round to play: no fault is named like {options.only!r}", file=sys.stderr)
+        return 2
+    if options.plan:
+        print("\n".join(f"{number} {fault.name}" for number, fault in enumerate(faults, 1)))
+        return 0
+    repeat = shlex.join([*arguments, *([] if options.seed is not None else ["--seed", str(seed)])])
+    print(f"seed {seed}: repeat with {repeat}", flush=True)
+    # However it is asked to end, what it has started ends first.
+    for signum in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(signum, lambda signum, frame: sys.exit(128 + signum))
     with built_rig(QUICK if options.quick else FULL, keep=options.keep_logs) as rig:
-        return _drill(rig, options, seed)
+        return _drill(rig, faults, seed, quick=options.quick)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -41,35 +55,28 @@ def _parser() -> argparse.ArgumentParser:
         "--seed", type=int, metavar="N", help="repeat the faults, moments and cards of an earlier drill"
     )
     parser.add_argument("--quick", action="store_true", help="short stops and little work, for a first look")
-    parser.add_argument("--only", metavar="TEXT", help="only faults whose names contain this")
-    parser.add_argument("--list", action="store_true", help="name the faults and end")
+    parser.add_argument("--only", metavar="REGEX", default="", help="only faults whose names match")
+    parser.add_argument("--plan", action="store_true", help="print the fault of each round and end")
     parser.add_argument("--keep-logs", action="store_true", help="leave the logs of cluster and sweep behind")
     return parser
 
 
-def _drill(rig: Rig, options: argparse.Namespace, seed: int) -> int:
+def _drill(rig: Rig, faults: Sequence[Fault], seed: int, *, quick: bool) -> int:
     # Models can be imported only now that Django is set up.
     from cardpicker.operations.text_table import format_table
     from scripts.ops.drill import audit
     from scripts.ops.drill.catalog import Catalog
-    from scripts.ops.drill.faults import all_faults
     from scripts.ops.drill.rounds import measure, play
 
-    faults = [fault for fault in all_faults() if (options.only or "").lower() in fault.name.lower()]
-    if options.list or not faults:
-        print("\n".join(fault.name for fault in faults) or f"no fault is named like {options.only!r}")
-        return 0 if options.list else 2
-    rng = random.Random(seed)
-    deck = [fault for _ in range(-(-options.rounds // len(faults))) for fault in rng.sample(faults, len(faults))]
     audit.install()
     began = time.monotonic()
-    catalog = Catalog(rig.images, QUICK_SAMPLES if options.quick else SAMPLES)
+    catalog = Catalog(rig.images, QUICK_SAMPLES if quick else SAMPLES)
     rig.cluster.supervise()
     expected = measure(rig, catalog)
     print(f"undisturbed: {len(expected)} samples read and judged in {time.monotonic() - began:.1f} s", flush=True)
     played: list[Round] = []
-    for number, fault in enumerate(deck[: options.rounds], start=1):
-        cards = QUICK_CARDS if options.quick else CARDS
+    for number, fault in enumerate(faults, start=1):
+        cards = QUICK_CARDS if quick else CARDS
         played.append(play(rig, catalog, expected, fault, seed * 1000 + number, cards))
         print(" ".join(_row(number, played[-1])), flush=True)
         for violation in played[-1].violations:

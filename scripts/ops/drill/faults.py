@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import re
 import signal
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from django.db import OperationalError, connection
 
-from cardpicker.models import PilotRunLedger, RunStatus
 from scripts.ops.drill import processes
 from scripts.ops.drill.rig import Rig
 
@@ -47,8 +47,22 @@ def all_faults() -> list[Fault]:
     return [*_process_faults(), *_session_faults(), *_server_faults()]
 
 
+def choose(rounds: int, seed: int, only: str = "") -> list[Fault]:
+    """Return a fault for each round: all of them in a random order, then all again, so that none is left out by chance.
+
+    Args:
+        only: a regular expression that the names of the faults contain.
+    """
+    faults = [fault for fault in all_faults() if re.search(only, fault.name, re.IGNORECASE)]
+    rng = random.Random(seed)
+    laps = -(-rounds // len(faults)) if faults else 0
+    return [fault for _ in range(laps) for fault in rng.sample(faults, len(faults))][:rounds]
+
+
 def busy_pids() -> list[int]:
     """Return the processes whose batches run now."""
+    from cardpicker.models import PilotRunLedger, RunStatus  # can be imported only once Django is set up
+
     try:
         return list(PilotRunLedger.objects.filter(status=RunStatus.RUNNING).values_list("pid", flat=True))
     except OperationalError:
