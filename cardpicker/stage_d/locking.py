@@ -15,16 +15,17 @@ ATTEMPTS: Final = 4
 PAUSE_S: Final = 0.05
 #: PostgreSQL's codes of a deadlock and of a serialization failure.
 _RETRYABLE: Final = frozenset({"40P01", "40001"})
-_LOCK = """
+_READ = """
 SELECT id, image_version, printing_tag_status, inferred_canonical_card_id,
        lower(COALESCE(sha256_checksum, '')), lower(COALESCE(md5_checksum, ''))
-FROM cardpicker_card WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE
+FROM cardpicker_card WHERE id = ANY(%s) ORDER BY id
 """
+_LOCK = f"{_READ} FOR NO KEY UPDATE"
 
 
 @dataclass(frozen=True, slots=True)
 class LockedCard:
-    """A card as it stands while it is locked."""
+    """A card as it stands while it is locked, or stood when it was read."""
 
     id: int
     image_version: str
@@ -36,8 +37,17 @@ class LockedCard:
 
 def lock_cards(card_ids: Collection[int]) -> dict[int, LockedCard]:
     """Hold the given cards until the transaction ends, and return them as they then are; votes may still refer to them."""
+    return _select(_LOCK, card_ids)
+
+
+def read_cards(card_ids: Collection[int]) -> dict[int, LockedCard]:
+    """Return the given cards as they are, without a claim on them."""
+    return _select(_READ, card_ids)
+
+
+def _select(sql: str, card_ids: Collection[int]) -> dict[int, LockedCard]:
     with connection.cursor() as cursor:
-        cursor.execute(_LOCK, [sorted(card_ids)])
+        cursor.execute(sql, [sorted(card_ids)])
         return {row[0]: LockedCard(*row) for row in cursor.fetchall()}
 
 

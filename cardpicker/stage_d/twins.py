@@ -6,12 +6,12 @@ Files are equal by SHA-256, or by MD5 where one of them has no SHA-256.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from django.db import connection
 
-from cardpicker.stage_d.locking import LockedCard, lock_cards
+from cardpicker.stage_d.locking import LockedCard, lock_cards, read_cards
 
 _FIND = """
 SELECT card.id, card.sha256_checksum IS NULL <> (card.md5_checksum IS NULL)
@@ -29,7 +29,7 @@ WHERE mine.id = ANY(%(cards)s) AND mine.md5_checksum <> ''
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The cards of one image, locked, in the order of their keys."""
+    """The cards of one image, in the order of their keys."""
 
     cards: tuple[LockedCard, ...]
 
@@ -43,8 +43,17 @@ def find_twins(card_ids: Collection[int]) -> set[int]:
 
 def lock_pools(card_ids: Collection[int]) -> list[Pool]:
     """Hold the cards and their twins until the transaction ends, in primary-key order; return the cards' pools."""
+    return _pools(card_ids, lock_cards)
+
+
+def read_pools(card_ids: Collection[int]) -> list[Pool]:
+    """Return the cards' pools as they are, without a claim on them."""
+    return _pools(card_ids, read_cards)
+
+
+def _pools(card_ids: Collection[int], read: Callable[[Collection[int]], Mapping[int, LockedCard]]) -> list[Pool]:
     wanted = set(card_ids)
-    pools = group_by_image(lock_cards(find_twins(wanted)).values())
+    pools = group_by_image(read(find_twins(wanted)).values())
     return [pool for pool in pools if any(card.id in wanted for card in pool.cards)]
 
 
