@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from django.core.exceptions import ImproperlyConfigured
 
 from cardpicker.environment import load, setting
+from cardpicker.sources.settings import SourcesSettings
 from cardpicker.stage_c.settings import StageCSettings
 from cardpicker.stage_e.settings import StageESettings
 from config.database.base import CLIENT_KEEPALIVES, SERVER_OPTIONS
@@ -72,6 +73,7 @@ def _time_zone(name: str) -> str:
 
 
 SITE = load(SiteSettings, os.environ)
+SOURCES = load(SourcesSettings, os.environ)
 STAGE_C = load(StageCSettings, os.environ)
 STAGE_E = load(StageESettings, os.environ)
 

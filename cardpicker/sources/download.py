@@ -112,8 +112,6 @@ def _receive(response: requests.Response, into: IO[bytes], max_bytes: int, ends_
         if time.monotonic() > ends_at:
             raise TimeoutError
         into.write(plain)
-    if raw.length_remaining:
-        raise _ShortBodyError(f"the answer broke off {raw.length_remaining:,} bytes before its end")
     if unpack and (not unpack.eof or unpack.unused_data):
         raise _ShortBodyError("the answer broke off inside its compression")
 

@@ -56,7 +56,14 @@ class ListingNote:
     state: Mapping[str, Any] = field(default_factory=dict)
 
 
-Listing = Iterable[ListedCard | ListingProblem | ListingNote]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListingProgress:
+    """How many files a listing that is not yet had as a whole has come upon."""
+
+    done: int
+
+
+Listing = Iterable[ListedCard | ListingProblem | ListingNote | ListingProgress]
 
 
 class SourceKind(Protocol):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from cardpicker.sources.errors import UnknownKindError
+from cardpicker.sources.google_drive import GoogleDrive
 from cardpicker.sources.http_manifest import HttpManifest
 from cardpicker.sources.kinds import SourceKind
 from cardpicker.sources.local_folder import LocalFolder
 
-KINDS: tuple[SourceKind, ...] = (LocalFolder(), HttpManifest())
+KINDS: tuple[SourceKind, ...] = (LocalFolder(), HttpManifest(), GoogleDrive())
 
 
 def kind_for(key: str) -> SourceKind:

@@ -19,7 +19,15 @@ from cardpicker.catalogue.text import clean_text
 from cardpicker.models import Card, Source
 from cardpicker.models.catalogue import IDENTIFIER_MAX_LENGTH, NAME_MAX_LENGTH, CardQuerySet
 from cardpicker.sources.errors import SourceError
-from cardpicker.sources.kinds import ListedCard, Listing, ListingNote, ListingProblem, ListsChanges, Progress
+from cardpicker.sources.kinds import (
+    ListedCard,
+    Listing,
+    ListingNote,
+    ListingProblem,
+    ListingProgress,
+    ListsChanges,
+    Progress,
+)
 from cardpicker.sources.name_hints import parse_name_hints
 from cardpicker.sources.registry import kind_for
 from cardpicker.sources.report import SyncReport
@@ -50,6 +58,7 @@ class _Sync:
     is_partial: bool = False
     state: dict[str, Any] | None = None
     is_dry: bool = False
+    progress: Progress = lambda verb, done, total: None
 
 
 def sync_source(
@@ -70,7 +79,7 @@ def sync_source(
     Raises:
         SourceError: the source's kind is unknown or its listing could not be had; no card is taken for removed.
     """
-    sync = _Sync(source=source, is_dry=dry_run)
+    sync = _Sync(source=source, is_dry=dry_run, progress=progress)
     listing = _listing(source, whole=confirm_removals, changes_only=changes_only)
     present_before = frozenset(Card.objects.present().filter(source_id=source.pk).values_list("pk", flat=True))
     for batch in _batches(_accepted(sync, listing)):
@@ -96,7 +105,9 @@ def _listing(source: Source, *, whole: bool, changes_only: bool) -> Listing:
 def _accepted(sync: _Sync, listing: Listing) -> Iterator[ListedCard]:
     """Yield the listed cards that can be stored; everything else is told in the report."""
     for entry in listing:
-        if isinstance(entry, ListingNote):
+        if isinstance(entry, ListingProgress):
+            sync.progress("listed", entry.done, None)
+        elif isinstance(entry, ListingNote):
             _heed(sync, entry)
         elif isinstance(entry, ListingProblem):
             sync.report.note(entry)

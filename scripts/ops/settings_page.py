@@ -13,6 +13,7 @@ sys.path.insert(0, str(PROJECT))
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 from cardpicker.environment import Setting, describe
+from cardpicker.sources.settings import SourcesSettings
 from cardpicker.stage_c.settings import StageCSettings
 from cardpicker.stage_e.settings import StageESettings
 from config.settings import SiteSettings
@@ -20,6 +21,7 @@ from config.settings import SiteSettings
 PAGE = PROJECT / "docs" / "reference" / "settings.md"
 ROOMS: dict[str, type[Any]] = {
     "The site": SiteSettings,
+    "Sources: where cards come from": SourcesSettings,
     "Stage C: reading images": StageCSettings,
     "Stage E: when, how much, whether": StageESettings,
 }
