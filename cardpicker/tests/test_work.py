@@ -34,19 +34,19 @@ def set_due(card: Card, moment: datetime) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_rivals_share_the_cards_and_none_is_claimed_twice() -> None:
+@pytest.mark.parametrize("are_seeds", [False, True])
+def test_rivals_share_the_cards_and_none_is_claimed_twice(are_seeds: bool) -> None:
     """Eight rivals that claim until nothing is due get each of 200 cards exactly once between them."""
     cards = ids(bare_cards(200))
 
     def drain(_: int) -> list[int]:
         mine: list[int] = []
-        while claimed := work.claim(new_lease(), limit=7):
+        while claimed := work.claim(new_lease(), limit=7, seeds=cards if are_seeds else ()):
             mine += claimed
         return mine
 
     claimed = [card for rival in at_once(8, drain) for card in rival]
 
-    # A rival may leave while another still holds the last rows locked, so nothing is left only for the last one.
     assert sorted(claimed) == cards
     assert set(CardWork.objects.values_list("attempts", flat=True)) == {1}
 
