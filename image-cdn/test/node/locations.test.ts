@@ -59,7 +59,7 @@ describe("a thumbnail", () => {
     expect(await seen(id)).toHaveLength(1);
   });
 
-  it("is stored although the one who asked has left, and whoever joined gets it", async () => {
+  it("is fetched once although the one who asked first has left, and whoever joined gets it", async () => {
     const id = await scripted({ delayMs: 700 });
     const leaving = request(address(here, "small", id)).on("error", () => undefined);
     leaving.end();

@@ -4,7 +4,8 @@ import { exports } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 
 import { Breaker } from "../../src/breaker";
-import { refusal } from "../../src/outcomes";
+import { Flights } from "../../src/flights";
+import { refusal, type Picture } from "../../src/outcomes";
 import { JPEG } from "../pictures";
 import { CROSS_GOOGLE, SITE, SPENT, ask, bytesOf, path, said, scripted, scriptedAt, seen, storedKeys } from "./rig";
 
@@ -78,6 +79,38 @@ describe("single flight", () => {
     expect(answers.map(said)).toEqual(answers.map(() => "502 upstream-500"));
     expect(said(await ask(path("small", id)))).toBe("200 fine");
     expect(await seen(id)).toHaveLength(2);
+  });
+});
+
+describe("a flight", () => {
+  it("answers before it is stored, takes in whoever comes until then, and keeps its request alive for it", async () => {
+    const picture: Picture = { kind: "picture", bytes: JPEG, contentType: "image/jpeg", sha256: "0" };
+    const flights = new Flights();
+    const background: Promise<unknown>[] = [];
+    const ctx = { waitUntil: (promise: Promise<unknown>) => void background.push(promise) };
+    const { promise: bucketIsFree, resolve: freeBucket } = Promise.withResolvers<void>();
+    let loads = 0;
+    let stores = 0;
+    const join = () =>
+      flights.join(
+        "key",
+        ctx,
+        60_000,
+        async () => ((loads += 1), picture),
+        async () => {
+          await bucketIsFree;
+          stores += 1;
+        },
+      );
+
+    expect([await join(), await join()]).toEqual([picture, picture]);
+    expect([loads, stores, background.length]).toEqual([1, 0, 1]);
+
+    freeBucket();
+    await Promise.all(background);
+    expect(stores).toBe(1);
+    await join();
+    expect(loads).toBe(2);
   });
 });
 
