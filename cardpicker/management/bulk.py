@@ -73,7 +73,8 @@ class BulkCommand(BaseCommand):
 
     def _tell(self, job: BulkJob, report: BulkReport) -> None:
         for name, count in sorted(report.counts.items()):
-            self.stdout.write(f"{count:>10,}  {name}")
+            if count:
+                self.stdout.write(f"{count:>10,}  {name}")
         kind = "written" if report.writes else "dry run, nothing kept"
         ended = "" if report.finished else "; stopped, run again to go on"
         self.stdout.write(

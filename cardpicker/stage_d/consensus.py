@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
@@ -89,7 +90,12 @@ class LiveVote:
     voter: str
     ballot: Ballot
     image_version: str
-    age: tuple[object, int]
+    age: tuple[datetime, int]  #: When it was cast, and its row's key.
+
+    @property
+    def is_machine(self) -> bool:
+        """Whether no person cast it."""
+        return self.ballot.source not in HUMAN_SOURCES
 
 
 UNRESOLVED: Final = Decision(PrintingTagStatus.UNRESOLVED)

@@ -16,9 +16,10 @@ from django.db.models import F
 
 from cardpicker.models import ImageEvidence, PrintingTagStatus
 from cardpicker.stage_d.consensus import settle_pools
+from cardpicker.stage_d.eligibility import eligible_evidence
 from cardpicker.stage_d.locking import retrying_deadlocks
 from cardpicker.stage_d.registry import CALCULATORS, FALLBACK, JOIN_KEY, SLOW_PATH, Calculator, stage_d_manifest
-from cardpicker.stage_d.subjects import Subject, eligible_evidence, load_subjects
+from cardpicker.stage_d.subjects import Subject, load_subjects
 from cardpicker.stage_d.twins import Pool, lock_pools
 from cardpicker.stage_d.verdicts import CalculatorReport, Verdict
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
-from django.db.models import F, Q
+from django.db.models import QuerySet
 
 from cardpicker.catalogue.name_key import name_keys
-from cardpicker.models import CardType, ImageEvidence, PrintingTagStatus
+from cardpicker.models import ImageEvidence
 from cardpicker.stage_d.candidates import (
     Candidate,
     Line,
@@ -18,10 +17,8 @@ from cardpicker.stage_d.candidates import (
     load_known_sets,
     load_line_owners,
 )
+from cardpicker.stage_d.eligibility import eligible_evidence
 from cardpicker.stage_d.readings import Readings, parse_readings
-
-#: Below this resolution the printed line is not believed.
-MIN_DPI = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,26 +39,14 @@ class Subject:
         return self.readings.set_code, self.readings.number
 
 
-def eligible_evidence() -> Any:
-    """Return the evidence rows of the cards that calculators may judge.
+def load_subjects(card_ids: Collection[int], evidence: QuerySet[ImageEvidence] | None = None) -> list[Subject]:
+    """Load the eligible ones of ``card_ids``, in the order of their ids, in a fixed number of queries.
 
-    A card is eligible while it is unresolved, listed, of type CARD, at least 200 dpi or of unknown resolution, and its
-    evidence was read off the image it has now. Which extractors read it does not matter here: readings are what they
-    are, and an absent one abstains.
+    Args:
+        evidence: which evidence may be looked at; None stands for that of cards that may be judged.
     """
-    return ImageEvidence.objects.filter(
-        Q(card__dpi__isnull=True) | Q(card__dpi__gte=MIN_DPI),
-        card__printing_tag_status=PrintingTagStatus.UNRESOLVED,
-        card__card_type=CardType.CARD,
-        card__removed_at__isnull=True,
-        image_version=F("card__image_version"),
-    )
-
-
-def load_subjects(card_ids: Collection[int]) -> list[Subject]:
-    """Load the eligible ones of ``card_ids``, in the order of their ids, in a fixed number of queries."""
     rows = list(
-        eligible_evidence()
+        (eligible_evidence() if evidence is None else evidence)
         .filter(card_id__in=card_ids)
         .order_by("card_id")
         .values_list("card_id", "card__name", "readings")

@@ -19,9 +19,9 @@ from cardpicker.models import (
 )
 from cardpicker.operations.bulk.jobs import ChunkResult, Scope
 from cardpicker.stage_d.consensus import recompute_consensus
+from cardpicker.stage_d.eligibility import eligible_evidence
 from cardpicker.stage_d.registry import stage_d_manifest
 from cardpicker.stage_d.run import StageDReport, judge_chunk
-from cardpicker.stage_d.subjects import eligible_evidence
 from cardpicker.stage_d.twins import lock_pools
 from cardpicker.stage_d.vote_rows import delete_votes
 from cardpicker.stage_e.work import mark_due
