@@ -1,4 +1,4 @@
-"""Start the workers, once the checks that need the database have passed too."""
+"""Start the workers, once the checks that need the database have passed too, under a sentinel that cannot be wedged."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from typing import Any
 
 from django.core.checks import Tags
 from django.db import connections
+from django_q import cluster
 from django_q.management.commands import qcluster
+
+from cardpicker.stage_e.sentinel import SteadySentinel
 
 
 class Command(qcluster.Command):  # type: ignore[misc]
@@ -16,4 +19,6 @@ class Command(qcluster.Command):  # type: ignore[misc]
         """Check, and start with no connection open that the workers would inherit."""
         self.check(tags=[Tags.database], databases=["default"])
         connections.close_all()
+        # There is no parameter for the class; a cluster looks the name up when it starts.
+        cluster.Sentinel = SteadySentinel
         super().handle(*args, **options)
