@@ -40,6 +40,8 @@ THROTTLED_RETRY_S = 30.0
 SIBLINGS_PER_BATCH = 200
 DETAIL_LENGTH = 500
 
+# Rows are updated by an array of their keys: how many a claim picks the planner cannot know, and for a join with more
+# than a few it would read the whole table.
 _CLAIM = """
 WITH seeded AS MATERIALIZED (
     SELECT card_id FROM cardpicker_cardwork
@@ -55,7 +57,7 @@ WITH seeded AS MATERIALIZED (
 UPDATE cardpicker_cardwork AS work
 SET due_at = NULL, lease_owner = %(owner)s, leased_until = statement_timestamp() + %(lease_s)s * interval '1 second',
     attempts = attempts + 1
-FROM picked WHERE work.card_id = picked.card_id
+WHERE work.card_id = ANY(ARRAY(SELECT card_id FROM picked))
 RETURNING work.card_id
 """
 
@@ -78,7 +80,7 @@ WITH twins AS (
 UPDATE cardpicker_cardwork AS work
 SET due_at = NULL, lease_owner = %(owner)s, leased_until = statement_timestamp() + %(lease_s)s * interval '1 second',
     attempts = attempts + 1
-FROM picked WHERE work.card_id = picked.card_id
+WHERE work.card_id = ANY(ARRAY(SELECT card_id FROM picked))
 RETURNING work.card_id
 """
 
