@@ -11,7 +11,8 @@ from django.core.management import CommandError, call_command
 
 from cardpicker.management.commands import update_database
 from cardpicker.models import Card, CardWork, Source
-from cardpicker.sources.update import add_folder
+from cardpicker.sources.adding import add_folder
+from cardpicker.sources.settings import SourcesSettings
 from cardpicker.tests.test_sources_local_folder import fill
 
 REAL_FOLDER = Path(settings.BASE_DIR).parent / "shared" / "cases" / "images"
@@ -122,6 +123,65 @@ def test_wrong_use_says_what_to_do(tmp_path: Path) -> None:
         update("--source", "a")
     with pytest.raises(CommandError, match="--name goes with --add-folder"):
         update("--name", "x")
+    with pytest.raises(CommandError, match="not allowed with"):
+        update("--add-folder", str(tmp_path), "--add-drive", "0123456789abc")
+
+
+def test_dry_run_says_what_would_be_and_writes_nothing(tmp_path: Path) -> None:
+    """New, changed, returned and removed cards are counted; not even the source is added."""
+    folder = fill(tmp_path / "cards", **{f"c{n}_jpg": b"%d" % n for n in range(20)})
+
+    output, _ = update("--add-folder", str(folder), "--dry-run")
+    assert output.splitlines()[2].split()[:3] == ["cards", "20", "20"]
+    assert output.splitlines()[-1] == "dry run: nothing was written"
+    assert not Source.objects.exists() and not Card.objects.exists()
+
+    update("--add-folder", str(folder))
+    before = Source.objects.values().get()
+    cards = list(Card.objects.order_by("pk").values())
+    fill(folder, c0_jpg=b"other", c99_jpg=b"new")
+    (folder / "c1.jpg").unlink()
+    output, _ = update("--add-folder", str(folder), "--name", "Other", "--dry-run")
+
+    assert output.splitlines()[2].split()[1:7] == ["20", "1", "1", "18", "0", "1"]
+    assert (Source.objects.values().get(), list(Card.objects.order_by("pk").values())) == (before, cards)
+
+
+def test_a_manifest_is_added_by_path(tmp_path: Path) -> None:
+    """Its rows become cards; the same file is the same source."""
+    (tmp_path / "My List.csv").write_text("name,url\nBolt,https://images.example/1.jpg\nIce,\n")
+
+    for path in (tmp_path / "My List.csv", tmp_path / "." / "My List.csv"):
+        output, errors = update("--add-manifest", str(path))
+
+    assert output.splitlines()[2].split()[:2] == ["my-list", "1"]
+    assert errors == "my-list: line 3: it has no url\n"
+    assert list(Source.objects.values_list("kind", "key")) == [("http_manifest", "my-list")]
+
+
+def test_what_cannot_be_a_source_adds_none(tmp_path: Path) -> None:
+    """A mistyped address is one line."""
+    for option, address in (
+        ("--add-manifest", str(tmp_path / "none.csv")),
+        ("--add-manifest", "https://user:secret@a.example/list.csv"),
+        ("--add-drive", "https://evil.example/drive/folders/0123456789abc"),
+    ):
+        with pytest.raises(CommandError) as raised:
+            update(option, address)
+        assert "\n" not in str(raised.value) and "secret" not in str(raised.value)
+    assert not Source.objects.exists()
+
+
+def test_a_drive_without_a_key_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The source is kept: the key may come later."""
+    monkeypatch.setattr(settings, "SOURCES", SourcesSettings())
+    errors = StringIO()
+
+    with pytest.raises(CommandError, match="1 of 1"):
+        call_command("update_database", "--add-drive", "0123456789abc", stdout=StringIO(), stderr=errors)
+
+    assert "set GOOGLE_DRIVE_API_KEY" in errors.getvalue()
+    assert Source.objects.get().location == "0123456789abc"
 
 
 def test_held_removals_are_explained_and_confirmed(tmp_path: Path) -> None:

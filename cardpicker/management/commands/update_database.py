@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -11,10 +11,11 @@ from cardpicker.checks import OPERATOR_CHECKS
 from cardpicker.management.progress import ProgressLine
 from cardpicker.models import CardWork, Source
 from cardpicker.operations.text_table import format_table
+from cardpicker.sources.adding import ADDRESSES, add_source
 from cardpicker.sources.errors import SourceError
 from cardpicker.sources.kinds import Progress
 from cardpicker.sources.report import SyncReport
-from cardpicker.sources.update import NotSynced, Synced, add_folder, choose_sources, sync_sources
+from cardpicker.sources.update import NotSynced, Synced, SyncOptions, choose_sources, sync_sources
 from cardpicker.stage_e.requests import request_dispatch
 
 _PROBLEMS_SHOWN = 20
@@ -31,42 +32,62 @@ class Command(BaseCommand):
         parser.add_argument(
             "--source", action="append", default=[], metavar="KEY", help="only this source; may be given again"
         )
-        parser.add_argument("--add-folder", metavar="PATH", help="add a folder of images as a source first")
-        parser.add_argument("--name", default="", help="name of the added folder; its own by default")
+        added = parser.add_mutually_exclusive_group()
+        added.add_argument("--add-folder", metavar="PATH", help="add a folder of images as a source first")
+        added.add_argument(
+            "--add-manifest", metavar="PATH|URL", help="add a list of names and image URLs, CSV or JSON lines"
+        )
+        added.add_argument("--add-drive", metavar="ID|LINK", help="add a folder of Google Drive by its id or link")
+        parser.add_argument("--name", default="", help="name of the added source; its own by default")
         parser.add_argument(
             "--confirm-removals",
             action="store_true",
             help="believe listings even when more than a tenth of a source's cards are missing from them",
         )
+        parser.add_argument(
+            "--changes-only",
+            action="store_true",
+            help="ask sources that can tell only for what changed since their last sync; removals wait for a whole one",
+        )
+        parser.add_argument("--dry-run", action="store_true", help="say what a sync would do, and write nothing")
 
-    def handle(
-        self, *args: Any, source: list[str], add_folder: str | None, name: str, confirm_removals: bool, **options: Any
-    ) -> None:
+    def handle(self, *args: Any, **options: Any) -> None:
         """Sync and say what was done."""
-        sources = self._sources(source, add_folder, name)
+        dry_run: bool = options["dry_run"]
+        sources = self._sources(options)
         lines: list[ProgressLine] = []
 
         def progress_of(source: Source) -> Progress:
             lines.append(ProgressLine(self.stderr, source.key))
             return lines[-1]
 
+        how = SyncOptions(
+            confirm_removals=options["confirm_removals"], changes_only=options["changes_only"], dry_run=dry_run
+        )
         outcomes = []
-        for outcome in sync_sources(sources, confirm_removals=confirm_removals, progress_of=progress_of):
+        for outcome in sync_sources(sources, how, progress_of=progress_of):
             lines[-1].close()
             outcomes.append(outcome)
-        if CardWork.objects.filter(due_at__isnull=False).exists():
+        if not dry_run and CardWork.objects.filter(due_at__isnull=False).exists():
             request_dispatch("sync")
         self._print(outcomes)
+        if dry_run:
+            self.stdout.write("dry run: nothing was written")
         if failed := [outcome for outcome in outcomes if isinstance(outcome, NotSynced)]:
             raise CommandError(f"{len(failed)} of {len(outcomes)} sources could not be synced.")
 
-    def _sources(self, keys: list[str], folder: str | None, name: str) -> list[Source]:
-        if name and folder is None:
-            raise CommandError("--name goes with --add-folder.")
+    def _sources(self, options: Mapping[str, Any]) -> list[Source]:
+        keys: list[str] = options["source"]
+        option = next((name for name in ADDRESSES if options[name] is not None), None)
+        if options["name"] and option is None:
+            raise CommandError("--name goes with --add-folder, --add-manifest or --add-drive.")
         try:
-            if folder is None:
+            if option is None:
                 return choose_sources(keys)
-            added = add_folder(folder, name=name)
+            address = ADDRESSES[option](options[option])
+            added = add_source(address, name=options["name"], dry_run=options["dry_run"])
+            if added._state.adding:
+                return [*(choose_sources(keys) if keys else []), added]
             return choose_sources([*keys, added.key] if keys else [])
         except SourceError as error:
             raise CommandError(str(error)) from error
@@ -83,6 +104,8 @@ class Command(BaseCommand):
                     self.stderr.write(f"{source.key}: {reason}")
 
     def _print_problems(self, source: Source, report: SyncReport) -> None:
+        for note in report.notes:
+            self.stderr.write(f"{source.key}: {note}")
         for problem in report.named[:_PROBLEMS_SHOWN]:
             self.stderr.write(f"{source.key}: {problem}")
         if (unnamed := report.problems - _PROBLEMS_SHOWN) > 0:
