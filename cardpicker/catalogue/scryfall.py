@@ -6,7 +6,7 @@ lost connection leaves the catalogue as it was. Printings that the file no longe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from django.db import transaction
@@ -58,8 +58,17 @@ class _Intake:
         self.batch.append((place.number, printing))
 
 
-def import_bulk(location: str, *, progress: Progress = lambda verb, done, total: None) -> ImportReport:
+def import_bulk(
+    location: str,
+    *,
+    progress: Progress = lambda verb, done, total: None,
+    on_touched: Callable[[Collection[str]], object] = lambda name_keys: None,
+) -> ImportReport:
     """Bring the catalogue up to the bulk file at ``location``, a path or an http(s) URL.
+
+    Args:
+        on_touched: given, within the import's transaction, the name keys of printings that are new or changed in what
+            cards are judged by.
 
     Raises:
         BulkFileError: the file cannot be read to its end or holds no printing; nothing has changed.
@@ -73,6 +82,8 @@ def import_bulk(location: str, *, progress: Progress = lambda verb, done, total:
         repeated, places = staging.drop_repeated(_NAMED_MAX)
         for merged in staging.merge():
             progress("written", merged.done, merged.total)
+        if touched := staging.touched_name_keys():
+            on_touched(touched)
     return ImportReport(
         read=intake.read,
         new=merged.new,

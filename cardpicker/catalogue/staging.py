@@ -35,6 +35,18 @@ _PLAIN = (
     "illustration_id",
     "image_uri",
 )
+#: Those by which a printing is found and judged; of an address or a rarity no card's answer depends.
+_JUDGED = (
+    "name_keys",
+    "collector_number",
+    "language",
+    "released_at",
+    "frame",
+    "border_color",
+    "layout",
+    "promo_types",
+    "illustration_id",
+)
 _STAGED = tuple(field.name for field in fields(Printing))
 _WRITTEN = (*_PLAIN, "expansion_id", "artist_id")
 
@@ -67,7 +79,11 @@ ORDER BY artist ON CONFLICT (name) DO NOTHING
 _DIFFERING = f"""
 CREATE TEMPORARY TABLE scryfall_differing ON COMMIT DROP AS
 SELECT row_number() OVER (ORDER BY p.id NULLS LAST, s.place) AS row, p.id AS printing_id, s.identifier,
-       {", ".join(f"s.{column}" for column in _PLAIN)}, e.id AS expansion_id, a.id AS artist_id
+       {", ".join(f"s.{column}" for column in _PLAIN)}, e.id AS expansion_id, a.id AS artist_id,
+       CASE WHEN p.id IS NULL THEN s.name_keys
+            WHEN ({", ".join(f"p.{column}" for column in _JUDGED)}, p.expansion_id, p.artist_id)
+                 IS DISTINCT FROM ({", ".join(f"s.{column}" for column in _JUDGED)}, e.id, a.id)
+            THEN s.name_keys || p.name_keys END AS touched_keys
 FROM scryfall_staged s
 JOIN cardpicker_canonicalexpansion e ON e.code = s.set_code
 LEFT JOIN cardpicker_canonicalartist a ON a.name = s.artist
@@ -155,6 +171,13 @@ def drop_repeated(shown: int) -> tuple[int, list[tuple[str, list[int]]]]:
             " WHERE later.identifier = s.identifier AND later.place > s.place"
         )
         return cursor.rowcount, repeated
+
+
+def touched_name_keys() -> list[str]:
+    """Return, after the merge, the keys of printings that are new or are judged otherwise now, their earlier keys included."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT DISTINCT unnest(touched_keys) FROM scryfall_differing")
+        return [key for (key,) in cursor.fetchall()]
 
 
 def merge() -> Iterator[Merged]:

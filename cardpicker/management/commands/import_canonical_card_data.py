@@ -11,6 +11,8 @@ from cardpicker.catalogue.errors import CatalogueError
 from cardpicker.catalogue.scryfall import ImportReport, import_bulk
 from cardpicker.checks import OPERATOR_CHECKS
 from cardpicker.management.progress import ProgressLine
+from cardpicker.stage_e.catalogue_changes import mark_names_due
+from cardpicker.stage_e.requests import request_dispatch
 
 
 class Command(BaseCommand):
@@ -33,13 +35,17 @@ class Command(BaseCommand):
         """Import and say what was done."""
         started = time.monotonic()
         progress = ProgressLine(self.stderr, "printings")
+        due: list[int] = []
         try:
-            report = import_bulk(location, progress=progress)
+            report = import_bulk(location, progress=progress, on_touched=lambda keys: due.append(mark_names_due(keys)))
         except CatalogueError as error:
             raise CommandError(str(error)) from error
         finally:
             progress.close()
         self._print(report, time.monotonic() - started)
+        if marked := sum(due):
+            self.stdout.write(f"{marked:,} cards are due for judgement by what changed.")
+            request_dispatch("catalogue-changed")
 
     def _print(self, report: ImportReport, elapsed_s: float) -> None:
         for line in (*map(str, report.bad_named), *report.repeated_named):
