@@ -15,6 +15,7 @@ from django.contrib.auth import get_user_model
 from django.db.models import Prefetch, Q, QuerySet
 
 from cardpicker.models import Card, CardPrintingTag, CardWork, EnvelopeTrip, ImageEvidence
+from cardpicker.operations.text_table import format_table
 from cardpicker.stage_e.requests import request_dispatch
 from cardpicker.stage_e.sweep import reconcile
 
@@ -132,21 +133,9 @@ def _printing_words(vote: CardPrintingTag) -> str:
     return f"{printing.expansion.code.upper()} {printing.collector_number} {printing.language.upper()}, {printing.name}"
 
 
-def format_table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lay ``rows`` out under ``COLUMNS``, aligned, no cell wider than ``WIDEST_CELL``."""
-    cells = [[_shorten(cell) for cell in row] for row in (COLUMNS, *rows)]
-    widths = [max(len(row[index]) for row in cells) for index in range(len(COLUMNS))]
-    lines = ["  ".join(_align(*column) for column in zip(row, widths, COLUMNS, strict=True)).rstrip() for row in cells]
-    return [lines[0], "  ".join("─" * width for width in widths), *lines[1:]]
-
-
-def _shorten(cell: str) -> str:
-    cell = " ".join(cell.split())
-    return cell if len(cell) <= WIDEST_CELL else cell[: WIDEST_CELL - 1] + "…"
-
-
-def _align(cell: str, width: int, column: str) -> str:
-    return cell.rjust(width) if column in RIGHT_ALIGNED else cell.ljust(width)
+def result_lines(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lay ``rows`` out under ``COLUMNS``."""
+    return format_table(COLUMNS, rows, right=RIGHT_ALIGNED, widest=WIDEST_CELL)
 
 
 def ensure_admin(username: str, password: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from cardpicker.operations.scoring import Score, ScoredRow, Tally
+from cardpicker.operations.text_table import format_table
 
 COLUMNS: Final = ("cards", "right", "wrong", "false_positives", "abstained", "precision", "recall")
 _HEADINGS: Final = ("cards", "right", "wrong", "false pos.", "abstained", "precision", "recall")
@@ -52,15 +53,8 @@ def _voted(row: ScoredRow) -> str:
 
 
 def _table(title: str, tallies: Mapping[str, Tally]) -> str:
-    rows = [(title, *_HEADINGS), *((name, *_cells(tally)) for name, tally in tallies.items())]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if column == 0 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    )
+    rows = [[name, *_cells(tally)] for name, tally in tallies.items()]
+    return "\n".join(format_table([title, *_HEADINGS], rows, right=_HEADINGS))
 
 
 def _cells(tally: Tally) -> list[str]:

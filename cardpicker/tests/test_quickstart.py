@@ -32,7 +32,7 @@ from cardpicker.models import (
     ImageEvidence,
     Source,
 )
-from cardpicker.operations.quickstart import ensure_admin, format_table, measure_progress, report_rows
+from cardpicker.operations.quickstart import ensure_admin, measure_progress, report_rows, result_lines
 
 PROJECT = Path(__file__).resolve().parents[2]
 SCRIPT = PROJECT / "scripts" / "ops" / "quickstart.py"
@@ -123,7 +123,7 @@ def test_row_of_a_card_without_a_vote_tells_why() -> None:
 
 def test_table_is_aligned_and_no_cell_is_wider_than_a_terminal_bears() -> None:
     """Columns start at one place in every line; numbers end at one; long and broken names are shortened."""
-    lines = format_table([("x" * 200, "a\nb", "p", "0.85", "0.6 s"), ("y", "", "q", "–", "10.0 s")])
+    lines = result_lines([("x" * 200, "a\nb", "p", "0.85", "0.6 s"), ("y", "", "q", "–", "10.0 s")])
 
     assert len({line.index(mark) for line, mark in zip(lines[2:], ("p", "q"), strict=True)}) == 1
     assert len({len(line) for line in lines}) == 1

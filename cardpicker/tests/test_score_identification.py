@@ -111,7 +111,7 @@ def test_the_table_names_wrong_votes_and_missing_cards(truth: Path) -> None:
 
     assert "wrong.png: voted dom 60 (stage-d-join-key-v1, 0.75), expected xln 65" in text
     assert "no such card (1):\n  missing.png" in text
-    header, overall = text.splitlines()[:2]
+    header, _rule, overall = text.splitlines()[:3]
     assert len(header) == len(overall)
     assert overall.split() == ["all", "6", "2", "1", "1", "2", "0.500", "0.333"]
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from cardpicker.checks import OPERATOR_CHECKS
-from cardpicker.operations.quickstart import Progress, format_table, measure_progress, remind_workers, report_rows
+from cardpicker.operations.quickstart import Progress, measure_progress, remind_workers, report_rows, result_lines
 from cardpicker.stage_e.outcomes import ExitCode
 
 POLL_INTERVAL_S = 0.5
@@ -35,7 +35,7 @@ class Command(BaseCommand):
         """Wait, print the table, and name what is not settled."""
         progress = self._wait(options["folder"], options["wait"])
         self.stdout.write("")
-        for line in format_table(report_rows(options["folder"])):
+        for line in result_lines(report_rows(options["folder"])):
             self.stdout.write(line)
         self.stdout.write("")
         if progress.is_settled:
