@@ -57,6 +57,8 @@ class Batch:
             LeaseLostError: the batch no longer holds the card; what was to be stored with it must not be.
         """
         if not work.settle(self.context.lease, card_id, outcome):
+            if not work.extend(self.context.lease):
+                self.stop_reason = self.stop_reason or "its cards were claimed by another batch"
             raise stage_c.LeaseLostError(f"card {card_id} is no longer claimed by this batch")
 
     def may_write(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,16 @@ from psycopg2.errors import AdminShutdown, QueryCanceled
 from cardpicker.models import CardPrintingTag, CardWork, ImageEvidence, PilotRunLedger, RunStatus, Source
 from cardpicker.stage_c.conveyor import WorkerInitError
 from cardpicker.stage_c.hooks import ComputeParts
+from cardpicker.stage_c.outcomes import LeaseLostError, Stored
 from cardpicker.stage_d.run import StageDReport
 from cardpicker.stage_e import work
+from cardpicker.stage_e.batch import Batch, BatchContext
 from cardpicker.stage_e.blame import is_cards_fault, lost_database
+from cardpicker.stage_e.concurrency import try_acquire_dispatch_slot
 from cardpicker.stage_e.dispatch import dispatch_micro_batch
+from cardpicker.tests.slot_watch import slots_of
 from cardpicker.tests.stage_e_jobs import read_instructions
-from cardpicker.tests.stage_e_support import make_cards, make_source, options, states
+from cardpicker.tests.stage_e_support import calm, make_cards, make_source, options, states
 from cardpicker.tests.work_support import new_lease
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -105,6 +110,27 @@ def test_cards_that_were_taken_over_are_not_judged_here(source: Source, monkeypa
     assert judged == [kept.pk]
     assert states([kept, lost]) == ["done", "leased"]
     assert not CardPrintingTag.objects.filter(card=lost).exists()
+
+
+def test_a_batch_that_has_lost_every_card_starts_nothing_more(source: Source) -> None:
+    """A worker that was stopped past its lease would else read all that another batch reads; one lost card is no reason."""
+    first, second = make_cards(source, 2)
+    with try_acquire_dispatch_slot(slots_of("here")) as slot:
+        assert slot is not None
+        lost = Batch(
+            BatchContext(batch_id=uuid.uuid4(), run_id="r", slot=slot, settings=options().settings, sample=calm)
+        )
+        work.claim(lost.context.lease, limit=2)
+
+        CardWork.objects.filter(card=first).update(lease_owner=uuid.uuid4())
+        with pytest.raises(LeaseLostError):
+            lost.settle(first.pk, Stored())
+        assert not lost.should_stop()
+
+        CardWork.objects.filter(card=second).update(lease_owner=uuid.uuid4())
+        with pytest.raises(LeaseLostError):
+            lost.settle(second.pk, Stored())
+        assert lost.should_stop()
 
 
 def test_a_statement_that_took_too_long_may_be_a_cards_fault() -> None:

@@ -70,7 +70,7 @@ def _drill(rig: Rig, faults: Sequence[Fault], seed: int, *, quick: bool) -> int:
 
     audit.install()
     began = time.monotonic()
-    catalog = Catalog(rig.images, QUICK_SAMPLES if quick else SAMPLES)
+    catalog = Catalog(rig.images, rig.web.url, QUICK_SAMPLES if quick else SAMPLES)
     rig.cluster.supervise()
     expected = measure(rig, catalog)
     print(f"undisturbed: {len(expected)} samples read and judged in {time.monotonic() - began:.1f} s", flush=True)

@@ -45,15 +45,19 @@ class Result:
 
 
 class Catalog:
-    """The cards of the drill's one source, and which sample each shows now."""
+    """The cards of a folder, half of them listed as files and half as what a server makes of it, and what each shows now."""
 
-    def __init__(self, folder: Path, samples: int) -> None:
+    def __init__(self, folder: Path, web_url: str, samples: int) -> None:
         self.folder = folder
         self.samples = _read_samples(samples)
         self.shows: dict[int, str] = {}
         self._serial = 0
         call_command("import_canonical_card_data", "--from", str(SAMPLE / "printings.jsonl"), stdout=io.StringIO())
-        self._source = Source.objects.create(key="drill", name="drill", kind="local_folder", location=str(folder))
+        self._web_url = web_url
+        self._local, self._web = (
+            Source.objects.create(key=f"drill-{kind[:4]}", name=kind, kind=kind, location=location)
+            for kind, location in (("local_folder", str(folder)), ("http_manifest", f"{web_url}/list.csv"))
+        )
 
     def add_samples(self) -> list[int]:
         """Add a card for each sample, as a first work whose results are the measure of all later ones."""
@@ -68,7 +72,10 @@ class Catalog:
         return self._save([(card, rng.choice(self.samples)) for card in cards], twins=min(TWINS, count // 4))
 
     def _new_card(self) -> Card:
-        return Card(source=self._source, identifier="", name="", image_version="")
+        file = f"card-{self._next():05}.img.jpg"
+        if self._serial % 2:
+            return Card(source=self._local, identifier=file, name="", image_version="")
+        return Card(source=self._web, identifier=f"{self._web_url}/{file}", name="", image_version="")
 
     def _save(self, work: list[tuple[Card, Sample]], *, twins: int) -> list[int]:
         """Write the images and save the cards in one transaction; the last ``twins`` are copies of the first ones."""
@@ -77,8 +84,7 @@ class Catalog:
         bodies = [self._fresh_body(sample) for _, sample in originals]
         bodies += bodies[:twins]
         for (card, sample), body in zip(paired, bodies, strict=True):
-            card.identifier = card.identifier or f"card-{self._next():05}.img.jpg"
-            (self.folder / card.identifier).write_bytes(body)
+            (self.folder / Path(card.identifier).name).write_bytes(body)
             card.name, card.name_key = sample.name, name_key(sample.name)
             card.sha256_checksum = card.image_version = hashlib.sha256(body).hexdigest()
             card.size, card.extension = len(body), "jpg"

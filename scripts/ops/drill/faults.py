@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from django.db import OperationalError, connection
 
 from scripts.ops.drill import processes
+from scripts.ops.drill.image_server import Mode
 from scripts.ops.drill.rig import Rig
 
 Strike = Callable[[Rig, random.Random], "Blow | None"]
@@ -30,6 +31,7 @@ class Blow:
     hit: str
     undo: Callable[[], None] | None = None
     undo_after_s: float = 0.0
+    afterwards: Callable[[], None] = lambda: None  #: What an operator does until all is settled, once it is undone.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +46,7 @@ class Fault:
 
 def all_faults() -> list[Fault]:
     """Return every fault that the drill knows."""
-    return [*_process_faults(), *_session_faults(), *_server_faults()]
+    return [*_process_faults(), *_session_faults(), *_server_faults(), *_web_faults()]
 
 
 def choose(rounds: int, seed: int, only: str = "") -> list[Fault]:
@@ -190,3 +192,34 @@ def _kill_server(rig: Rig, _: random.Random) -> Blow:
 def _stop_server(rig: Rig, _: random.Random) -> Blow:
     rig.database.stop()
     return Blow(hit="server", undo=rig.database.start, undo_after_s=rig.clocks.stop_s)
+
+
+def _web_faults() -> list[Fault]:
+    # Every image that the server gives away in vain is read again.
+    return [
+        Fault(name=f"image server {mode.name.lower()}", strike=_misbehave(mode), workers_hit=5, needs_batch=False)
+        for mode in Mode
+        if mode is not Mode.WELL
+    ]
+
+
+def _misbehave(mode: Mode) -> Strike:
+    def strike(rig: Rig, _: random.Random) -> Blow:
+        rig.web.behave(mode)
+        return Blow(
+            hit=f"server: {mode}",
+            undo=lambda: rig.web.behave(Mode.WELL),
+            undo_after_s=rig.clocks.stop_s,
+            afterwards=_acknowledge_lockouts if mode is Mode.REFUSING else lambda: None,
+        )
+
+    return strike
+
+
+def _acknowledge_lockouts() -> None:
+    """Let dispatch resume, as an operator does who has found out why the server refused."""
+    from cardpicker.models import EnvelopeBar, EnvelopeTrip
+    from cardpicker.stage_e.envelope import acknowledge_trip
+
+    for trip in EnvelopeTrip.objects.filter(bar=EnvelopeBar.GOOGLE_LOCKOUT, acknowledged_at__isnull=True):
+        acknowledge_trip(trip.pk, "the drill's image server refused on purpose", "crash drill")

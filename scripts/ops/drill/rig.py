@@ -12,6 +12,7 @@ from pathlib import Path
 
 from scripts.ops.drill.cluster import Cluster, Cron
 from scripts.ops.drill.database import DrillDatabase, make_folder
+from scripts.ops.drill.image_server import ImageServer
 from scripts.ops.drill.reads import ReadCounter
 
 BATCH = 10
@@ -42,6 +43,7 @@ class Rig:
     database: DrillDatabase
     cluster: Cluster
     cron: Cron
+    web: ImageServer
     reads: ReadCounter
 
     @property
@@ -71,6 +73,9 @@ def drill_environment(folder: Path, clocks: Clocks) -> dict[str, str]:
         "STAGE_E_MICRO_BATCH_SIZE": str(BATCH),
         "STAGE_E_MAX_CONCURRENT_DISPATCHES": str(SLOTS),
         "STAGE_E_LEASE_S": str(clocks.lease_s),
+        # An image server that fails is one of the faults; that a rate of failures trips is another story.
+        "STAGE_E_FETCH_FAILURE_RATE_CEILING": "1",
+        "STAGE_C_FETCH_DEADLINE_S": "3",
         "PYTHONUNBUFFERED": "1",
     }
 
@@ -88,6 +93,7 @@ def built_rig(clocks: Clocks, *, keep: bool) -> Iterator[Rig]:
     (folder / "images").mkdir()
     cluster = Cluster(folder / "cluster.log", environment)
     cron = Cron(folder / "sweep.log", environment, clocks.sweep_every_s)
+    web = ImageServer(folder / "images", folder / "web-mode")
     try:
         database.start()
         _set_up_django(environment)
@@ -97,11 +103,13 @@ def built_rig(clocks: Clocks, *, keep: bool) -> Iterator[Rig]:
             database=database,
             cluster=cluster,
             cron=cron,
+            web=web,
             reads=ReadCounter(folder / "images"),
         )
     finally:
         cluster.kill()
         cron.finish(0)
+        web.stop()
         database.remove()
         if keep:
             print(f"logs: {folder}")

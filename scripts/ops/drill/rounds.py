@@ -105,6 +105,8 @@ def _settle(rig: Rig, blow: Blow | None) -> bool:
         if blow is not None and blow.undo is not None and not undone and time.monotonic() - struck >= blow.undo_after_s:
             blow.undo()
             undone = True
+        if blow is not None and undone:
+            blow.afterwards()
         rig.cluster.supervise()
         rig.cron.tick()
 
