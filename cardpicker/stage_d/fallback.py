@@ -15,6 +15,7 @@ from cardpicker.stage_d.join_key import (
     MIN_LINE_CONFIDENCE,
     effective_set_code,
     is_doubtful,
+    mark_contradicts,
     narrow_same_line,
     year_agrees,
     year_contradicts,
@@ -98,6 +99,7 @@ def _survivors(subject: Subject, pool: Sequence[Candidate]) -> list[Survivor]:
     artist = readings.any_artist
     comparisons: dict[str, Callable[[Candidate], bool | None]] = {
         "set_code": lambda candidate: None if set_code is None else set_code in candidate.printed_sets,
+        "list_mark": lambda candidate: False if mark_contradicts(readings, candidate) else None,
         "copyright_year": lambda candidate: _year_agrees(readings, candidate),
         "language": lambda candidate: _language_agrees(language, candidate),
         "number": lambda candidate: _number_agrees(number, candidate, is_exact=is_exact),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from cardpicker.stage_d.candidates import Candidate
+from cardpicker.stage_d.candidates import LIST_SETS, Candidate
 from cardpicker.stage_d.matching import fold_confusable, is_near, same_artist
 from cardpicker.stage_d.readings import Readings
 from cardpicker.stage_d.subjects import Subject
@@ -74,8 +74,8 @@ def effective_set_code(subject: Subject) -> str | None:
 
 
 def narrow_same_line(matches: Sequence[Candidate], readings: Readings) -> list[Candidate]:
-    """Return those of several printings with one line that language and artist leave, or all when they tell nothing."""
-    left = list(matches)
+    """Return those of several printings with one line that mark, language and artist leave, or all when they tell nothing."""
+    left = [candidate for candidate in matches if not mark_contradicts(readings, candidate)] or list(matches)
     if readings.language in {candidate.language for candidate in left}:
         left = [candidate for candidate in left if candidate.language == readings.language]
     if readings.any_artist is not None and len(left) > 1:
@@ -85,6 +85,11 @@ def narrow_same_line(matches: Sequence[Candidate], readings: Readings) -> list[C
         if agreeing and all(agreement[candidate.id] is not None for candidate in left):
             left = agreeing
     return left
+
+
+def mark_contradicts(readings: Readings, candidate: Candidate) -> bool:
+    """Tell whether the mark of The List was seen on what is no reprint of it, or surely not on what is one."""
+    return readings.list_mark is not None and readings.list_mark != (candidate.set_code in LIST_SETS)
 
 
 def is_doubtful(readings: Readings, wanted: float) -> bool:
@@ -110,6 +115,8 @@ def _by_number(readings: Readings, number: str, candidates: Sequence[Candidate])
     """Judge a number without a set code: a misread one soon fits another printing."""
     pool = [candidate for candidate in candidates if not candidate.is_apart]
     matches = [candidate for candidate in pool if number in candidate.printed_numbers]
+    if len(matches) > 1:
+        matches = [match for match in matches if not mark_contradicts(readings, match)] or matches
     if len(matches) > 1:
         return Abstained(reason=SkipReason.AMBIGUOUS, survivors=_ids(matches))
     if not matches:
@@ -174,6 +181,8 @@ def _checked(candidate: Candidate, readings: Readings, confidence: float, basis:
     survivors = (candidate.id,)
     if readings.truncated:
         return Abstained(reason=SkipReason.TRUNCATED, survivors=survivors)
+    if mark_contradicts(readings, candidate):
+        return Abstained(reason=SkipReason.SAME_LINE, survivors=survivors)  # The catalogue lacks the other printing.
     if year_contradicts(readings, candidate):
         return Abstained(reason=SkipReason.YEAR_CONTRADICTS, survivors=survivors)
     row_agrees = _artist_agrees(readings.row_artist, candidate)

@@ -13,6 +13,8 @@ from cardpicker.stage_d.matching import normalize_number
 
 #: A collector number has at least one digit; a copyright year is one that a card can bear.
 FIRST_YEAR, LAST_YEAR = 1993, 2100
+#: A mark that was seen is one; that there is none must be sure.
+MIN_NO_MARK_CONFIDENCE = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,7 @@ class Readings:
     artist: str | None = None
     border_color: str | None = None
     truncated: bool = False
+    list_mark: bool | None = None  #: The planeswalker mark of reprints in The List.
 
     @property
     def any_artist(self) -> str | None:
@@ -52,12 +55,20 @@ def parse_readings(stored: object) -> Readings:
         artist=_text(artist.get("artist")),
         border_color=_text(quality.get("border_color"), lower=True),
         truncated=quality.get("truncated") is True,
+        list_mark=_mark(_reading(stored, "the_list_mark")),
     )
 
 
 def _reading(stored: object, extractor: str) -> Mapping[str, object]:
     reading = stored.get(extractor) if isinstance(stored, Mapping) else None
     return reading if isinstance(reading, Mapping) and "error" not in reading else {}
+
+
+def _mark(reading: Mapping[str, object]) -> bool | None:
+    mark = reading.get("mark")
+    if mark is False and (_fraction(reading.get("confidence")) or 0.0) < MIN_NO_MARK_CONFIDENCE:
+        return None
+    return mark if isinstance(mark, bool) else None
 
 
 def _text(value: object, *, lower: bool = False) -> str | None:

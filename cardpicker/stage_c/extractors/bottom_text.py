@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from cardpicker.stage_c.evidence import ComputeContext, Lexicon, Reading
 from cardpicker.stage_c.extractors.artist_names import best_artist
@@ -16,6 +17,7 @@ from cardpicker.stage_c.extractors.consensus import is_certain
 from cardpicker.stage_c.extractors.rows import ReadPass, ReadRow, ReadWord
 from cardpicker.stage_c.imaging.decode import NormalizedImage
 from cardpicker.stage_c.imaging.geometry import BoxMm, CardFit, fit_card
+from cardpicker.stage_c.imaging.list_mark import without_mark
 from cardpicker.stage_c.imaging.ocr import ACTIVE, Layout, OcrEngine, join_rows
 from cardpicker.stage_c.imaging.textrows import TextRow, find_rows, pack_rows
 
@@ -42,7 +44,9 @@ class BandReader:
 
     def rows(self, fit: CardFit) -> tuple[TextRow, ...]:
         """Return where the rows of small print are when the card lies as ``fit`` says."""
-        return find_rows(self._image.gray, fit, BAND_MM)
+        rows = find_rows(self._image.gray, fit, BAND_MM)
+        boxes = without_mark(self._image.gray, fit, [row.box_mm for row in rows])
+        return tuple(replace(row, box_mm=box) for row, box in zip(rows, boxes, strict=True))
 
     def read(self, fit: CardFit, rows: Sequence[TextRow], variant: str) -> ReadPass:
         """Read ``rows`` in one call."""

@@ -54,9 +54,10 @@ class ModuleExtractor:
 
 
 EXTRACTORS: tuple[Extractor, ...] = (
-    ModuleExtractor("bottom_text", 1),
+    ModuleExtractor("bottom_text", 2),
     ModuleExtractor("geometry", 1),
     ModuleExtractor("collector_line", 1),
+    ModuleExtractor("the_list_mark", 1),
     ModuleExtractor("legal_line", 1),
     ModuleExtractor("artist", 1),
     ModuleExtractor("art_hash", 1),
