@@ -118,7 +118,8 @@ class CanonicalCard(models.Model):
         verbose_name = "printing"
         ordering = ["expansion__code", "collector_number", "language"]
         indexes = [
-            GinIndex(fields=["name_keys"], name="printing_name_keys"),
+            # Without a list of pending entries, which every look-up would scan from an import until the next vacuum.
+            GinIndex(fields=["name_keys"], name="printing_name_keys", fastupdate=False),
             models.Index(fields=["expansion", "collector_number"], name="printing_set_number"),
         ]
         constraints = [
