@@ -14,11 +14,13 @@ from dataclasses import dataclass
 
 from cardpicker.stage_c.conveyor import ConveyorSettings, Payload
 from cardpicker.stage_c.evidence import ComputeContext
+from cardpicker.stage_c.fetch.destinations import rate_per_s
 from cardpicker.stage_c.fetch.fetcher import ImageFetcher
-from cardpicker.stage_c.fetch.limiter import take_permits
+from cardpicker.stage_c.fetch.limiter import MAX_HOLD_S, reopen, shut, slow_down
 from cardpicker.stage_c.fetch.location import ImagePlace, image_place
+from cardpicker.stage_c.fetch.purse import Permit, Purse
 from cardpicker.stage_c.hooks import ComputeParts
-from cardpicker.stage_c.outcomes import Deferred, Failed, Fetched, FetchOutcome, LockedOut, Throttled, Unusable
+from cardpicker.stage_c.outcomes import Deferred, Failed, Fetched, FetchOutcome, Gone, LockedOut, Throttled, Unusable
 from cardpicker.stage_c.plan import CardPlan
 from cardpicker.stage_c.settings import StageCSettings
 
@@ -33,6 +35,7 @@ class Flight:
     place: ImagePlace | Unusable | Failed
     context: ComputeContext
     starts_at: float  #: The permit's moment, on the monotonic clock.
+    is_probe: bool = False  #: Whether it is to find out if a lockout is over.
 
     @property
     def destination(self) -> str:
@@ -58,7 +61,8 @@ class Departures:
         self._settings = settings
         self._contexts = contexts
         self._fetcher = ImageFetcher(settings)
-        self._permits: dict[str, deque[float]] = {}
+        self._purses: dict[str, Purse] = {}
+        self._held_until: dict[str, float] = {}
         self._stopped = threading.Event()
 
     def close(self) -> None:
@@ -78,13 +82,17 @@ class Departures:
         """Yield the waiting cards, also those that are added meanwhile."""
         while self.waiting:
             plan = self.waiting.popleft()
-            place = image_place(plan.source_kind, plan.source_location, plan.identifier, self._settings)
+            place = image_place(
+                plan.source_kind, plan.source_location, plan.identifier, self._settings, plan.resource_key
+            )
             destination = place.destination if isinstance(place, ImagePlace) else ""
+            permit = self._purse(destination).next(1 + len(self.waiting)) if destination else Permit(starts_at=0.0)
             yield Flight(
                 plan=plan,
                 place=place,
                 context=self._contexts.get(plan.name_key, ComputeContext()),
-                starts_at=max(time.monotonic(), self._permit(destination) if destination else 0.0),
+                starts_at=max(time.monotonic(), permit.starts_at),
+                is_probe=permit.is_probe,
             )
 
     def fetch(self, flight: Flight) -> Payload | FetchOutcome | Deferred:
@@ -92,10 +100,12 @@ class Departures:
         place = flight.place
         if not isinstance(place, ImagePlace):
             return place
-        wait_s = max(0.0, flight.starts_at - time.monotonic())
+        wait_s = max(flight.starts_at, self._held_until.get(place.destination, 0.0)) - time.monotonic()
         if wait_s > MAX_PERMIT_WAIT_S:
-            return Throttled(detail=f"the shared rate of {place.destination} is spent", retry_after_s=wait_s)
-        if self._stopped.wait(wait_s):
+            return Throttled(
+                detail=f"the shared rate of {place.destination} is spent", retry_after_s=wait_s, is_ours=True
+            )
+        if self._stopped.wait(max(0.0, wait_s)):
             return Deferred(detail="stopped before its fetch")
         checksums = flight.plan.checksums
         outcome = self._fetcher.fetch(
@@ -106,18 +116,35 @@ class Departures:
         )
         if isinstance(outcome, LockedOut):
             self.stop()
+        if isinstance(outcome, Throttled) and place.destination:
+            # At once, for the other threads; everybody else learns of it when the result is taken.
+            self._held_until[place.destination] = time.monotonic() + min(outcome.retry_after_s or 0.0, MAX_HOLD_S)
         if isinstance(outcome, Fetched):
             return Payload(body=outcome.body, context=flight.context)
         return outcome
 
-    def _permit(self, destination: str) -> float:
-        """Return the moment of the next permit; they are taken several at a time, so that few statements are needed."""
-        kept = self._permits.setdefault(destination, deque())
-        if not kept:
-            count = min(1 + len(self.waiting), self._settings.queue_depth)
-            now = time.monotonic()
-            kept.extend(now + wait_s for wait_s in take_permits(destination, count, self._settings.google_image_rate))
-        return kept.popleft()
+    def heed(self, flight: Flight, outcome: FetchOutcome) -> None:
+        """Let the shared budget know what a destination answered; in the coordinating thread."""
+        destination = flight.destination
+        if not destination:
+            return
+        match outcome:
+            case Throttled(is_ours=False, retry_after_s=retry_after_s):
+                self._purse(destination).drop()
+                slow_down(destination, retry_after_s)
+            case LockedOut():
+                self._purse(destination).drop()
+                shut(destination)
+            case Fetched() | Gone(refused=False) if flight.is_probe:
+                reopen(destination, rate_per_s(destination, self._settings))
+            case _:
+                pass
+
+    def _purse(self, destination: str) -> Purse:
+        if destination not in self._purses:
+            rate = rate_per_s(destination, self._settings)
+            self._purses[destination] = Purse(destination, rate, MAX_PERMIT_WAIT_S)
+        return self._purses[destination]
 
 
 def conveyor_settings(settings: StageCSettings, parts: ComputeParts) -> ConveyorSettings:

@@ -34,6 +34,7 @@ class Throttled:
 
     detail: str
     retry_after_s: float | None = None
+    is_ours: bool = False  #: Our own budget was spent; the destination was not asked.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

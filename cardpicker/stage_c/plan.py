@@ -20,6 +20,7 @@ class CardPlan:
     source_kind: str
     source_location: str
     identifier: str
+    resource_key: str
     name_key: str
     is_current: bool  #: Its evidence needs no reading.
 
@@ -39,6 +40,7 @@ def _plan(card: Card, is_current: bool) -> CardPlan:
         source_kind=card.source.kind,
         source_location=card.source.location,
         identifier=card.identifier,
+        resource_key=card.resource_key,
         name_key=card.name_key,
         is_current=is_current,
     )

@@ -17,7 +17,6 @@ from cardpicker.catalogue.lexicon import artists_by_name_key, load_lexicon
 from cardpicker.stage_c import conveyor
 from cardpicker.stage_c.departures import Departures, Flight, conveyor_settings
 from cardpicker.stage_c.evidence import CardEvidence, ComputeContext
-from cardpicker.stage_c.fetch.limiter import hold_back
 from cardpicker.stage_c.fetch.refusals import RefusalStreak
 from cardpicker.stage_c.hooks import ComputeParts, StageCHooks, StageCReport, carries_something, extraction_parts
 from cardpicker.stage_c.outcomes import (
@@ -204,6 +203,7 @@ class _Batch:
 
     def _missed(self, flight: Flight, outcome: FetchOutcome) -> None:
         self._hooks.on_fetch(outcome, flight.is_remote)
+        self._departures.heed(flight, outcome)
         if isinstance(outcome, Fetched):
             self._throttled_in_a_row = 0
             return
@@ -212,8 +212,6 @@ class _Batch:
             self._end("the destination locked us out")
         if isinstance(outcome, Throttled):
             self._throttled_in_a_row += 1
-            if flight.destination and outcome.retry_after_s is not None:
-                hold_back(flight.destination, outcome.retry_after_s)
             if self._throttled_in_a_row >= THROTTLED_IN_A_ROW:
                 self._end(f"{THROTTLED_IN_A_ROW} fetches in a row were throttled")
         else:

@@ -76,6 +76,11 @@ class StageCSettings:
     google_image_rate: float = setting(
         "GOOGLE_IMAGE_RATE", 7.0, "Google images per second over all processes and hosts.", low=0.1, high=100
     )
+    redirect_hosts: str = setting(
+        "STAGE_C_REDIRECT_HOSTS",
+        "",
+        "Other hosts that images of manifests may be redirected to, separated by commas; .example.org means all below.",
+    )
 
     @property
     def queue_depth(self) -> int:

@@ -112,7 +112,7 @@ def misbehaving_server() -> Iterator[MisbehavingServer]:
 def head(status: int, headers: Mapping[str, str | int]) -> bytes:
     """Return a status line with headers."""
     lines = [f"HTTP/1.1 {status} Whatever", *(f"{name}: {value}" for name, value in headers.items())]
-    return "\r\n".join([*lines, "", ""]).encode("latin-1")
+    return "\r\n".join([*lines, "", ""]).encode()
 
 
 def answer(status: int, body: bytes = b"", headers: Mapping[str, str | int] | None = None) -> Behavior:

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from cardpicker.models import FetchBudget
-from cardpicker.stage_c.fetch.limiter import GOOGLE_IMAGE, MAX_HOLD_S, hold_back, take_permits
+from cardpicker.stage_c.fetch.limiter import GOOGLE_IMAGE, MAX_HOLD_S, slow_down, take_permits
 
 
 @pytest.mark.django_db
@@ -67,9 +67,9 @@ def test_any_number_of_permits_is_one_statement() -> None:
 
 @pytest.mark.django_db
 def test_held_back_means_everybody_and_not_for_ever() -> None:
-    """A wish for patience moves the next permit, at most ten minutes, and never nearer."""
-    hold_back(GOOGLE_IMAGE, 10_000.0)
-    hold_back(GOOGLE_IMAGE, 1.0)
+    """A wish for patience moves the next permit, at most an hour, and never nearer."""
+    slow_down(GOOGLE_IMAGE, 10_000.0)
+    slow_down(GOOGLE_IMAGE, 1.0)
 
     [wait] = take_permits(GOOGLE_IMAGE, 1, 100.0)
 

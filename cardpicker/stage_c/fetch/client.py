@@ -8,6 +8,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 
 from cardpicker.stage_c.fetch.connection import Connection, Deadline, PrivateAddressError
+from cardpicker.stage_c.fetch.proxies import Proxies, is_askable
 from cardpicker.stage_c.fetch.urls import BadUrlError, Target, parse_url
 from cardpicker.stage_c.outcomes import Failed, Unusable, UnusableKind
 
@@ -36,6 +37,7 @@ class HttpClient:
     def __init__(self, *, deadline_s: float, max_bytes: int) -> None:
         self._deadline_s = deadline_s
         self._max_bytes = max_bytes
+        self._proxies = Proxies.from_environment()
         self._kept: dict[tuple[bool, str, int, bool], Connection] = {}
 
     def close(self) -> None:
@@ -59,7 +61,7 @@ class HttpClient:
                 yield answer
                 if not isinstance(answer, Answer) or answer.next_url is None:
                     return
-                base, url = _full(answer.target), answer.next_url
+                base, url = answer.target.url, answer.next_url
             yield Unusable(kind=UnusableKind.BAD_IDENTIFIER, detail=f"more than {MAX_REDIRECTS} redirects")
 
     def _ask(
@@ -67,7 +69,7 @@ class HttpClient:
     ) -> Answer | Failed | Unusable:
         try:
             target = parse_url(url, base)
-            return self._exchange(target, target.host not in private_hosts, deadline)
+            return self._exchange(target, private_hosts, deadline)
         except (BadUrlError, PrivateAddressError, http.client.InvalidURL) as error:
             return Unusable(kind=UnusableKind.BAD_IDENTIFIER, detail=f"not fetched: {error}")
         except (OSError, http.client.HTTPException, ValueError) as error:
@@ -75,7 +77,10 @@ class HttpClient:
                 return Failed(detail=f"no whole answer in time ({deadline.seconds:g} s) from {target.shown}")
             return Failed(detail=f"{type(error).__name__}: {str(error)[:150]} at {target.shown}")
 
-    def _exchange(self, target: Target, public_only: bool, deadline: Deadline) -> Answer | Failed | Unusable:
+    def _exchange(
+        self, target: Target, private_hosts: frozenset[str], deadline: Deadline
+    ) -> Answer | Failed | Unusable:
+        public_only = target.host not in private_hosts
         key = (target.tls, target.host, target.port, public_only)
         connection = self._kept.pop(key, None)
         if connection is not None:
@@ -84,7 +89,12 @@ class HttpClient:
             except ConnectionError:
                 # The server closed it while it was idle; a fresh one tells whether the server is there.
                 connection.close()
-        connection = Connection(host=target.host, port=target.port, tls=target.tls, public_only=public_only)
+        proxy = self._proxies.proxy_for(target, private_hosts)
+        if proxy is not None and public_only and not is_askable(target, deadline.remaining_s):
+            raise PrivateAddressError(f"{target.host} is a private address")
+        connection = Connection(
+            host=target.host, port=target.port, tls=target.tls, public_only=public_only, proxy=proxy
+        )
         return self._converse(connection, target, key, deadline)
 
     def _converse(
@@ -95,7 +105,8 @@ class HttpClient:
         try:
             if connection.sock is not None:
                 deadline.guard(connection.sock)
-            connection.request("GET", target.path, headers=_HEADERS)
+            asked, headers = _request(connection, target)
+            connection.request("GET", asked, headers=headers)
             with contextlib.closing(connection.getresponse()) as response:
                 wanted = self._max_bytes if response.status == 200 else ERROR_BODY_BYTES
                 result, done = _receive(response, target, wanted, deadline)
@@ -111,6 +122,14 @@ class HttpClient:
         if len(self._kept) >= KEPT_CONNECTIONS:
             self._kept.pop(next(iter(self._kept))).close()
         self._kept[key] = connection
+
+
+def _request(connection: Connection, target: Target) -> tuple[str, dict[str, str]]:
+    """Return what is asked for, and the headers: a proxy is asked for the whole URL, unless it is a mere tunnel."""
+    if connection.proxy is None or target.tls:
+        return target.path, _HEADERS
+    authorization = connection.proxy.authorization
+    return target.url, {**_HEADERS, **({"Proxy-Authorization": authorization} if authorization else {})}
 
 
 def _receive(
@@ -160,8 +179,3 @@ def _read(
 def _too_large(size: str, limit: int, target: Target) -> Unusable:
     detail = f"{size} bytes, more than the limit of {limit:,} (STAGE_C_FETCH_MAX_BYTES), at {target.shown}"
     return Unusable(kind=UnusableKind.TOO_MANY_BYTES, detail=detail)
-
-
-def _full(target: Target) -> str:
-    host = f"[{target.host}]" if ":" in target.host else target.host
-    return f"{'https' if target.tls else 'http'}://{host}:{target.port}{target.path}"

@@ -1,7 +1,8 @@
 """One HTTP connection whose every wait ends at a deadline, to an address that was checked before it was dialed.
 
 Time-outs of a socket count from read to read, so a server that trickles could hold a thread for ever; here a timer
-cuts the socket itself at the deadline, whatever the thread is waiting for. Only the name look-up cannot be cut.
+cuts the socket itself at the deadline, whatever the thread is waiting for. A name look-up, which cannot be cut, is left
+behind.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ from __future__ import annotations
 import contextlib
 import functools
 import http.client
-import ipaddress
 import socket
 import ssl
 import threading
 import time
 from types import TracebackType
 
+from cardpicker.stage_c.fetch.addresses import is_public, resolve
+from cardpicker.stage_c.fetch.proxies import Proxy, ProxyError
+
+_REPLY_BYTES = 16_384
 CONNECT_TIMEOUT_S = 10.0
 
 
@@ -74,20 +78,26 @@ class Deadline:
 class Connection(http.client.HTTPConnection):
     """A connection to one host; ``deadline`` is set anew for every exchange."""
 
-    def __init__(self, *, host: str, port: int, tls: bool, public_only: bool) -> None:
+    def __init__(self, *, host: str, port: int, tls: bool, public_only: bool, proxy: Proxy | None = None) -> None:
         self.default_port = 443 if tls else 80
         super().__init__(host, port)
         self.deadline: Deadline | None = None
+        self.proxy = proxy
         self._tls = tls
         self._public_only = public_only
 
     def connect(self) -> None:
-        """Dial one of the host's allowed addresses and, for https, shake hands, all within the deadline."""
+        """Dial one of the host's allowed addresses, or the proxy, and, for https, shake hands, within the deadline."""
         assert self.deadline is not None
-        dialed = dial(self.host, self.port, public_only=self._public_only, deadline=self.deadline)
+        if self.proxy is None:
+            dialed = dial(self.host, self.port, public_only=self._public_only, deadline=self.deadline)
+        else:
+            dialed = dial(self.proxy.host, self.proxy.port, public_only=False, deadline=self.deadline)
         self.sock = dialed
         self.deadline.guard(dialed)
         if self._tls:
+            if self.proxy is not None:
+                _open_tunnel(dialed, self.host, self.port, self.proxy)
             # The socket's time-out bounds the handshake as a whole.
             self.sock = tls_context().wrap_socket(dialed, server_hostname=self.host)
             self.deadline.guard(self.sock)
@@ -101,7 +111,7 @@ def dial(host: str, port: int, *, public_only: bool, deadline: Deadline) -> sock
         OSError: the name is unknown, or no address answers in time.
     """
     problem: OSError = OSError(f"{host} has no address")
-    for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+    for family, kind, protocol, _, address in resolve(host, port, deadline.remaining_s):
         if public_only and not is_public(str(address[0])):
             problem = PrivateAddressError(f"{host} is a private address")
             continue
@@ -118,12 +128,28 @@ def dial(host: str, port: int, *, public_only: bool, deadline: Deadline) -> sock
     raise problem
 
 
-def is_public(address: str) -> bool:
-    """Whether an IP address is one of the public internet, an IPv4 address wrapped in IPv6 included."""
-    parsed = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is not None:
-        parsed = parsed.ipv4_mapped
-    return parsed.is_global and not parsed.is_multicast
+def _open_tunnel(dialed: socket.socket, host: str, port: int, proxy: Proxy) -> None:
+    """Ask the proxy for a plain connection to ``host``; the deadline that guards the socket bounds this too.
+
+    Raises:
+        ProxyError: it gives none.
+    """
+    place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    lines = [f"CONNECT {place} HTTP/1.1", f"Host: {place}"]
+    if proxy.authorization:
+        lines.append(f"Proxy-Authorization: {proxy.authorization}")
+    dialed.sendall("\r\n".join([*lines, "", ""]).encode("ascii"))
+    reply = b""
+    # Byte by byte: what comes after the blank line belongs to the host behind the proxy.
+    while not reply.endswith(b"\r\n\r\n"):
+        byte = dialed.recv(1)
+        if not byte or len(reply) >= _REPLY_BYTES:
+            raise ProxyError("the proxy hung up, or did not end its answer")
+        reply += byte
+    status = reply.split(None, 2)[1:2]
+    if status != [b"200"]:
+        shown = status[0][:3].decode("latin-1") if status else "nothing"
+        raise ProxyError(f"the proxy answered {shown}")
 
 
 @functools.cache

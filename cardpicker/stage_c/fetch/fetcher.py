@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from cardpicker.stage_c.fetch.classify import check_digests, classify, is_sign_in
 from cardpicker.stage_c.fetch.client import Answer, HttpClient
 from cardpicker.stage_c.fetch.files import read_file
+from cardpicker.stage_c.fetch.urls import is_host_of
 from cardpicker.stage_c.outcomes import Failed, Fetched, FetchOutcome, LockedOut, Unusable, UnusableKind
 from cardpicker.stage_c.settings import StageCSettings
 
@@ -20,6 +21,8 @@ class Trust:
 
     folder: str = ""  #: Files must lie inside; empty: anywhere.
     private_hosts: frozenset[str] = frozenset()  #: Hosts that may have private addresses, lower case.
+    #: Where a redirect may lead beside the location's own host: hosts, or ``.domain`` for all below it.
+    redirect_hosts: frozenset[str] = frozenset()
 
 
 NO_TRUST = Trust()
@@ -67,14 +70,16 @@ class ImageFetcher:
         return check_digests(outcome, expected_sha256, expected_md5) if isinstance(outcome, Fetched) else outcome
 
     def _get(self, url: str, trust: Trust) -> FetchOutcome:
+        own_host = ""
         with contextlib.closing(self._client().get(url, trust.private_hosts)) as hops:
             for hop in hops:
                 if not isinstance(hop, Answer):
                     return hop
                 if hop.next_url is None:
                     return classify(hop)
-                if is_sign_in(urllib.parse.urljoin(url, hop.next_url)):
-                    return LockedOut(detail=f"sent to a sign-in page by {hop.target.shown}")
+                own_host = own_host or hop.target.host
+                if refused := _judge_redirect(hop, hop.next_url, trust.redirect_hosts | {own_host}):
+                    return refused
         return Failed(detail="no answer")
 
     def _client(self) -> HttpClient:
@@ -85,6 +90,21 @@ class ImageFetcher:
             with self._lock:
                 self._clients.append(client)
         return client
+
+
+def _judge_redirect(hop: Answer, next_url: str, allowed: frozenset[str]) -> LockedOut | Unusable | None:
+    """Return what a redirect ends a fetch with, None when it is followed."""
+    try:
+        full = urllib.parse.urljoin(hop.target.url, next_url)
+        host = (urllib.parse.urlsplit(full).hostname or "").lower()
+    except ValueError:
+        return None  # The client says what is wrong with it.
+    if is_sign_in(full):
+        return LockedOut(detail=f"sent to a sign-in page by {hop.target.shown}")
+    if host and not any(is_host_of(host, pattern) for pattern in allowed):
+        detail = f"{hop.target.shown} leads to {host[:100]}, which is not allowed (STAGE_C_REDIRECT_HOSTS)"
+        return Unusable(kind=UnusableKind.BAD_IDENTIFIER, detail=detail)
+    return None
 
 
 def fetch_image(

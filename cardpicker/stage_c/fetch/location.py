@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from cardpicker.sources.errors import SourceError, UnsafeIdentifierError
 from cardpicker.sources.registry import kind_for
+from cardpicker.stage_c.fetch.destinations import destination_of, redirect_hosts
 from cardpicker.stage_c.fetch.fetcher import NO_TRUST, Trust
 from cardpicker.stage_c.fetch.limiter import GOOGLE_IMAGE
 from cardpicker.stage_c.outcomes import Failed, Unusable, UnusableKind
@@ -29,11 +30,15 @@ class ImagePlace:
 
 
 def image_place(
-    source_kind: str, source_location: str, identifier: str, settings: StageCSettings
+    source_kind: str, source_location: str, identifier: str, settings: StageCSettings, resource_key: str = ""
 ) -> ImagePlace | Unusable | Failed:
-    """Return where the image of ``identifier`` is fetched from, or why from nowhere."""
+    """Return where the image of ``identifier`` is fetched from, or why from nowhere.
+
+    Args:
+        resource_key: what the source wants to be shown with the identifier; empty: nothing.
+    """
     if source_kind == GOOGLE_DRIVE:
-        return _cdn_place(identifier, settings)
+        return _cdn_place(identifier, resource_key, settings)
     try:
         location = kind_for(source_kind).image_location(source_location, identifier)
     except UnsafeIdentifierError as error:
@@ -42,18 +47,21 @@ def image_place(
         return Failed(detail=str(error)[:300])
     if location.startswith("file:"):
         return ImagePlace(location=location, trust=Trust(folder=source_location))
-    return ImagePlace(location=location, trust=Trust(private_hosts=_host_of(source_location)))
+    host = next(iter(_host_of(location)), "")
+    trust = Trust(private_hosts=_host_of(source_location), redirect_hosts=redirect_hosts(host, settings))
+    return ImagePlace(location=location, trust=trust, destination=destination_of(host))
 
 
-def _cdn_place(identifier: str, settings: StageCSettings) -> ImagePlace | Unusable | Failed:
+def _cdn_place(identifier: str, resource_key: str, settings: StageCSettings) -> ImagePlace | Unusable | Failed:
     if not settings.image_worker_url:
         return Failed(detail="Google Drive images come through the image CDN: set IMAGE_WORKER_URL")
     if _GOOGLE_ID.fullmatch(identifier) is None:
         return Unusable(kind=UnusableKind.BAD_IDENTIFIER, detail=f"not a Google Drive id: {identifier[:60]!r}")
     dpi = round(settings.image_dpi / 10) * 10
+    key = f"&resourceKey={resource_key}" if resource_key else ""
     base = settings.image_worker_url.rstrip("/")
     return ImagePlace(
-        location=f"{base}/images/{GOOGLE_DRIVE}/full/{identifier}.jpg?dpi={dpi}&jpgQuality={JPEG_QUALITY}",
+        location=f"{base}/images/{GOOGLE_DRIVE}/full/{identifier}.jpg?dpi={dpi}&jpgQuality={JPEG_QUALITY}{key}",
         trust=Trust(private_hosts=_host_of(base)),
         destination=GOOGLE_IMAGE,
         is_original=False,

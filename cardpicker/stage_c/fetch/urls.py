@@ -23,11 +23,21 @@ class Target:
     path: str  #: Path and query as sent, never empty.
 
     @property
-    def shown(self) -> str:
-        """The URL without its query, which may hold a key."""
+    def url(self) -> str:
+        """The whole URL."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         port = "" if self.port == (443 if self.tls else 80) else f":{self.port}"
-        return f"{'https' if self.tls else 'http'}://{host}{port}{self.path.partition('?')[0]}"[:200]
+        return f"{'https' if self.tls else 'http'}://{host}{port}{self.path}"
+
+    @property
+    def shown(self) -> str:
+        """The URL without its query, which may hold a key."""
+        return self.url.partition("?")[0][:200]
+
+
+def is_host_of(host: str, pattern: str) -> bool:
+    """Whether ``host`` is the host, or below the ``.domain``, that ``pattern`` names."""
+    return host.endswith(pattern) if pattern.startswith(".") else host == pattern
 
 
 def parse_url(url: str, base: str = "") -> Target:
