@@ -25,7 +25,8 @@ def request_dispatch(reason: str, card_id: int | None = None) -> None:
     """Ask, once the transaction has committed, that due cards be dispatched, ``card_id`` among the first."""
     if not settings.STAGE_E.streaming_enabled or _is_requested():
         return
-    transaction.on_commit(functools.partial(_enqueue, card_id, reason))
+    # Robust: what was saved is saved and due; that nobody could be told is logged, and not the saver's error.
+    transaction.on_commit(functools.partial(_enqueue, card_id, reason), robust=True)
 
 
 def waiting_requests() -> int:

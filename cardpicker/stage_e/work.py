@@ -15,7 +15,7 @@ from typing import Any, assert_never
 
 from django.db import connection, transaction
 from django.db.models import Case, Count, F, Q, QuerySet, Value, When
-from django.db.models.functions import Coalesce, Least, Now
+from django.db.models.functions import Coalesce, Now
 
 from cardpicker.catalogue.text import clean_text
 from cardpicker.models import CardWork
@@ -185,12 +185,6 @@ def mark_due(card_ids: Collection[int], reason: str) -> int:
         card_id__in=card_ids, due_at__isnull=True, quarantined_at__isnull=True, card__removed_at__isnull=True
     )
     return _update(idle, due_at=Now(), reason=reason[:50])
-
-
-def requeue(card_ids: Collection[int], reason: str = "asked-for") -> int:
-    """Make cards due now with a fresh count of attempts, quarantined ones included."""
-    listed = CardWork.objects.filter(card_id__in=card_ids, card__removed_at__isnull=True)
-    return _update(listed, due_at=Least(F("due_at"), Now()), quarantined_at=None, attempts=0, reason=reason[:50])
 
 
 def is_due() -> bool:

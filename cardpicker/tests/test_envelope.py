@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
@@ -265,3 +265,16 @@ def test_no_time_closes_a_trip() -> None:
     EnvelopeTrip.objects.update(opened_at=Now() - timedelta(days=400))
 
     assert envelope.open_trip() == trip
+
+
+@pytest.mark.django_db
+def test_a_trip_outlives_every_way_of_deleting() -> None:
+    """What the models refuse, the database refuses too."""
+    trip = envelope.pause("me", "looking")
+
+    with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
+        EnvelopeTrip._base_manager.filter(pk=trip.pk).delete()
+    with pytest.raises(IntegrityError, match="append-only"), transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("DELETE FROM cardpicker_envelopetrip")
+
+    assert EnvelopeTrip.objects.filter(pk=trip.pk).exists()

@@ -88,6 +88,15 @@ def test_evidence_that_no_longer_holds_is_made_due(source: Source, change: dict[
     assert reconcile(5).made_due == 1
 
 
+def test_readings_that_somebody_changed_are_judged_again(source: Source) -> None:
+    """However they were written, changed readings are not judged readings."""
+    make_cards(source, 1)
+    swept(options())
+    ImageEvidence.objects.update(readings={"collector_line": {"number": "9"}})
+
+    assert reconcile(5).made_due == 1
+
+
 def test_quarantined_and_removed_cards_are_left_alone(source: Source) -> None:
     """Quarantine ends when the image changes or somebody asks, not by a sweep."""
     quarantined, removed = make_cards(source, 2)

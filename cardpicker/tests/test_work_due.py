@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import threading
-import uuid
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.db import transaction
@@ -31,33 +29,12 @@ from cardpicker.tests.work_support import (
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize("state", ["due", "not yet due", "quarantined", "leased", "done"])
-def test_requeue_makes_a_card_due_now_with_a_fresh_count(state: str) -> None:
-    """Whoever asks waits for no back-off and for no quarantine; a card at work is due when its lease ends."""
-    (card,) = bare_cards(1)
-    changes: dict[str, dict[str, Any]] = {
-        "due": {},
-        "not yet due": {"due_at": Now() + timedelta(hours=1)},
-        "quarantined": {"due_at": None, "quarantined_at": Now()},
-        "leased": {"due_at": None, "lease_owner": uuid.uuid4(), "leased_until": Now()},
-        "done": {"due_at": None},
-    }
-    CardWork.objects.filter(pk=card.pk).update(attempts=3, **changes[state])
-
-    assert work.requeue([card.pk]) == 1
-
-    after = work_of(card)
-    assert (after.state, after.attempts) == ("leased" if state == "leased" else "due", 0)
-    assert after.due_at is not None
-    assert after.due_at <= timezone.now()
-
-
 def test_card_that_its_source_no_longer_lists_cannot_be_asked_for() -> None:
-    """Neither way of making cards due brings a removed one back."""
+    """Making it due does not bring a removed card back."""
     (card,) = bare_cards(1)
     Card.objects.filter(pk=card.pk).update(removed_at=Now())
 
-    assert work.requeue([card.pk]) == work.mark_due([card.pk], "asked-for") == 0
+    assert work.mark_due([card.pk], "asked-for") == 0
     assert state_of(card) == "done"
 
 
@@ -80,7 +57,6 @@ MANY_AT_ONCE: dict[str, Callable[[Lease, list[int]], int]] = {
     "release": lambda lease, cards: work.release(lease.owner, "halted"),
     "expire": lambda lease, cards: work.expire(3, owners=[lease.owner]),
     "mark_due": lambda lease, cards: work.mark_due(cards, "again"),
-    "requeue": lambda lease, cards: work.requeue(cards),
 }
 
 
