@@ -11,11 +11,12 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from django.db import connection
 
-from cardpicker.models import CanonicalCard, CanonicalExpansion
+from cardpicker.models import CanonicalExpansion
 from cardpicker.stage_d.matching import normalize_number
 
 Line = tuple[str, str]  #: Set code and collector number as printed, both normalized.
@@ -27,31 +28,29 @@ APART_LAYOUTS = frozenset({"art_series", "emblem"})
 LIST_SETS = ("plst", "ulst")
 
 _LIST_NUMBER = re.compile(r"^([a-z0-9]{3,5})-(.+)$")
+# Raw, because the ORM spends longer on a list of thousands than the server does on the look-up. Keys come as an array,
+# because for a join of unknown size the planner would read the whole catalogue.
+_READ = """
+    SELECT printing.id, printing.name_keys, expansion.code, printing.collector_number, printing.language, artist.name,
+           printing.released_at, printing.border_color, printing.layout
+    FROM cardpicker_canonicalcard AS printing
+    JOIN cardpicker_canonicalexpansion AS expansion ON expansion.id = printing.expansion_id
+    LEFT JOIN cardpicker_canonicalartist AS artist ON artist.id = printing.artist_id
+    WHERE printing.id = ANY(ARRAY({wanted}))
+    ORDER BY printing.id
+"""
 # One index look-up a key: an overlap with a long array is planned as a scan of the whole catalogue.
-_NAMED_SQL = """
-    SELECT DISTINCT printing.id
-    FROM unnest(%s::text[]) AS wanted(key)
-    JOIN cardpicker_canonicalcard AS printing ON printing.name_keys @> ARRAY[wanted.key]::varchar[]
-"""
+_NAMED = _READ.format(wanted="""
+    SELECT named.id FROM unnest(%s::text[]) AS asked(key)
+    JOIN cardpicker_canonicalcard AS named ON named.name_keys @> ARRAY[asked.key]::varchar[]
+""")
 # A join keeps the lookup exact: two IN lists would fetch every set's every number.
-_OWNERS_SQL = """
-    SELECT printing.id
-    FROM unnest(%s::text[], %s::text[]) AS wanted(code, number)
-    JOIN cardpicker_canonicalexpansion AS expansion ON expansion.code = wanted.code
-    JOIN cardpicker_canonicalcard AS printing
-      ON printing.expansion_id = expansion.id AND printing.collector_number = wanted.number
-"""
-_FIELDS = (
-    "id",
-    "name_keys",
-    "expansion__code",
-    "collector_number",
-    "language",
-    "artist__name",
-    "released_at",
-    "border_color",
-    "layout",
-)
+_OWNERS = _READ.format(wanted="""
+    SELECT owner.id FROM unnest(%s::text[], %s::text[]) AS asked(code, number)
+    JOIN cardpicker_canonicalexpansion AS owning ON owning.code = asked.code
+    JOIN cardpicker_canonicalcard AS owner
+      ON owner.expansion_id = owning.id AND owner.collector_number = asked.number
+""")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,14 +81,25 @@ class Candidate:
     @property
     def printed_sets(self) -> frozenset[str]:
         """The set codes that may be printed on it."""
-        return frozenset(code for code, _ in self.lines)
+        return _codes(self.lines)
 
     @property
     def printed_numbers(self) -> frozenset[str]:
         """The numbers that may be printed on it."""
-        return frozenset(number for _, number in self.lines)
+        return _numbers(self.lines)
 
 
+@lru_cache(maxsize=65_536)
+def _codes(lines: tuple[Line, ...]) -> frozenset[str]:
+    return frozenset(code for code, _ in lines)
+
+
+@lru_cache(maxsize=65_536)
+def _numbers(lines: tuple[Line, ...]) -> frozenset[str]:
+    return frozenset(number for _, number in lines)
+
+
+@lru_cache(maxsize=65_536)
 def printed_lines(set_code: str, number: str, layout: str = "") -> tuple[Line, ...]:
     """Return the (set code, number) lines that a printing may bear.
 
@@ -121,7 +131,7 @@ def load_candidates(name_keys: Collection[str]) -> dict[str, tuple[Candidate, ..
         return {}
     wanted = set(name_keys)
     found: defaultdict[str, list[Candidate]] = defaultdict(list)
-    for candidate in _read(_ids(_NAMED_SQL, [sorted(wanted)])):
+    for candidate in _read(_NAMED, [sorted(wanted)]):
         for key in candidate.name_keys:
             if key in wanted:
                 found[key].append(candidate)
@@ -134,9 +144,9 @@ def load_line_owners(lines: Collection[Line]) -> dict[Line, tuple[Candidate, ...
         return {}
     wanted = set(lines)
     spelled = sorted({spelling for line in wanted for spelling in _spellings(line)})
-    ids = _ids(_OWNERS_SQL, [[code for code, _ in spelled], [number for _, number in spelled]])
+    asked = [[code for code, _ in spelled], [number for _, number in spelled]]
     found: defaultdict[Line, list[Candidate]] = defaultdict(list)
-    for candidate in _read(ids):
+    for candidate in _read(_OWNERS, asked):
         for line in candidate.lines:
             if line in wanted:
                 found[line].append(candidate)
@@ -171,15 +181,10 @@ def _spellings(line: Line) -> Iterable[Line]:
         yield "ugin", number
 
 
-def _ids(sql: str, parameters: list[list[str]]) -> list[int]:
+def _read(sql: str, parameters: list[list[str]]) -> list[Candidate]:
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
-        return [pk for (pk,) in cursor.fetchall()]
-
-
-def _read(ids: Collection[int]) -> list[Candidate]:
-    rows = CanonicalCard.objects.filter(pk__in=ids).order_by("pk").values_list(*_FIELDS)
-    return [_candidate(row) for row in rows]
+        return [_candidate(row) for row in cursor.fetchall()]
 
 
 def _candidate(row: tuple[Any, ...]) -> Candidate:

@@ -15,7 +15,7 @@ from typing import Final
 
 from django.db import connection, transaction
 
-from cardpicker.models import CardPrintingTag, ImageEvidence, PrintingTagStatus, ReviewItem, VoteSource
+from cardpicker.models import ImageEvidence, PrintingTagStatus, ReviewItem, VoteSource
 from cardpicker.stage_d.locking import LockedCard, retrying_deadlocks
 from cardpicker.stage_d.twins import Pool, lock_pools
 
@@ -32,6 +32,10 @@ RESOLVING_WEIGHT: Final = 4  #: Two users.
 SHARE_NUMERATOR, SHARE_DENOMINATOR = 3, 5  #: The winner needs at least this share of all weight.
 
 
+_VOTES = """
+SELECT id, card_id, anonymous_id, printing_id, source, image_version, updated_at
+FROM cardpicker_cardprintingtag WHERE card_id = ANY(%s)
+"""
 _SETTLE = """
 UPDATE cardpicker_card AS card SET printing_tag_status = decided.status, inferred_canonical_card_id = decided.printing_id
 FROM unnest(%s::bigint[], %s::text[], %s::bigint[]) AS decided(card_id, status, printing_id)
@@ -150,8 +154,9 @@ def pool_ballots(votes: Iterable[LiveVote], image_versions: Mapping[int, str]) -
 def load_votes(card_ids: Collection[int]) -> dict[int, list[LiveVote]]:
     """Return the live votes of the cards that have any."""
     votes: defaultdict[int, list[LiveVote]] = defaultdict(list)
-    columns = ("pk", "card_id", "anonymous_id", "printing_id", "source", "image_version", "updated_at")
-    rows = CardPrintingTag.objects.filter(card_id__in=card_ids).values_list(*columns)
+    with connection.cursor() as cursor:
+        cursor.execute(_VOTES, [sorted(card_ids)])
+        rows = cursor.fetchall()
     for pk, card_id, voter, printing_id, source, image_version, updated_at in rows:
         votes[card_id].append(
             LiveVote(card_id, voter, Ballot(printing_id, source), image_version, age=(updated_at, pk))

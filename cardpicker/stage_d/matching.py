@@ -23,6 +23,7 @@ _NUMBER = re.compile(r"^([^0-9]*)0*([0-9].*)$")
 _CONFUSABLE = str.maketrans({"o": "0", "q": "0", "i": "1", "l": "1", "z": "2", "s": "5", "g": "6", "b": "8"})
 
 
+@lru_cache(maxsize=16384)
 def normalize_number(text: str) -> str:
     """Return a collector number as it is compared: lower case, one star sign, no leading zeros."""
     compact = text.strip().lower().replace(" ", "").replace("*", "★")
@@ -30,6 +31,7 @@ def normalize_number(text: str) -> str:
     return split[1] + split[2] if split else compact
 
 
+@lru_cache(maxsize=16384)
 def fold_confusable(code: str) -> str:
     """Return ``code`` with the letters that OCR takes for digits folded into them, so that ``eo2`` meets ``e02``."""
     return code.lower().translate(_CONFUSABLE)

@@ -11,10 +11,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from django.db import transaction
-from django.db.models import F
+from django.db import connection, transaction
 
-from cardpicker.models import ImageEvidence, PrintingTagStatus
+from cardpicker.models import PrintingTagStatus
 from cardpicker.stage_d.consensus import settle_pools
 from cardpicker.stage_d.eligibility import eligible_evidence
 from cardpicker.stage_d.locking import retrying_deadlocks
@@ -25,6 +24,13 @@ from cardpicker.stage_d.verdicts import CalculatorReport, Verdict
 
 #: Few enough that a person's vote never waits long, enough that a query's cost is shared.
 CHUNK: Final = 250
+
+_MARK_JUDGED: Final = """
+UPDATE cardpicker_imageevidence AS evidence SET judged_by = %(manifest)s
+FROM cardpicker_card AS card
+WHERE evidence.card_id = ANY(%(cards)s) AND card.id = evidence.card_id AND card.image_version = evidence.image_version
+  AND evidence.judged_by <> %(manifest)s
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,8 +152,8 @@ def _judge_and_store(
     }
     resolved = 0
     if settle:
-        evidence = ImageEvidence.objects.filter(card_id__in=card_ids, image_version=F("card__image_version"))
-        evidence.exclude(judged_by=stage_d_manifest()).update(judged_by=stage_d_manifest())
+        with connection.cursor() as cursor:
+            cursor.execute(_MARK_JUDGED, {"cards": list(card_ids), "manifest": stage_d_manifest()})
         decisions = Counter(decision.status for decision in settle_pools(pools).values())
         resolved = decisions[PrintingTagStatus.RESOLVED] + decisions[PrintingTagStatus.NO_MATCH]
     return StageDReport(calculators=reports, judged=len(subjects), resolved=resolved)

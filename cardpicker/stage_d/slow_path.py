@@ -21,6 +21,9 @@ from cardpicker.stage_d.verdicts import Abstained, CalculatorReport, Routed, Ski
 #: A person chooses among a few; of a basic land's hundreds the best are enough.
 MAX_SURVIVORS: Final = 60
 
+_READ: Final = """
+SELECT card_id, reason, detail, survivors FROM cardpicker_reviewitem WHERE card_id = ANY(%s)
+"""
 _UPSERT: Final = """
 INSERT INTO cardpicker_reviewitem (card_id, reason, detail, survivors, run_id, updated_at)
 SELECT card_id, reason, detail, survivors, run_id, clock_timestamp()
@@ -71,8 +74,9 @@ def store_review_items(
 ) -> CalculatorReport:
     """Make the cards' review items equal to their verdicts: written where changed, deleted where nothing is asked."""
     routed = {pk: verdict for pk, verdict in verdicts.items() if isinstance(verdict, Routed) and pk in locked}
-    columns = ("card_id", "reason", "detail", "survivors")
-    items = {row[0]: row[1:] for row in ReviewItem.objects.filter(card_id__in=verdicts).values_list(*columns)}
+    with connection.cursor() as cursor:
+        cursor.execute(_READ, [sorted(verdicts)])
+        items = {row[0]: row[1:] for row in cursor.fetchall()}
     changed = [
         (card_id, verdict)
         for card_id, verdict in sorted(routed.items())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
+from django.db.models import Func, JSONField, QuerySet
 
 from cardpicker.catalogue.name_key import name_keys
 from cardpicker.models import ImageEvidence
@@ -19,6 +19,13 @@ from cardpicker.stage_d.candidates import (
 )
 from cardpicker.stage_d.eligibility import eligible_evidence
 from cardpicker.stage_d.readings import Readings, parse_readings
+
+
+class WithoutRows(Func):
+    """Stored readings without the rows that the others were parsed from: most of their bytes, and nothing to judge by."""
+
+    template = "(%(expressions)s - 'bottom_text')"
+    output_field = JSONField()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +54,10 @@ def load_subjects(card_ids: Collection[int], evidence: QuerySet[ImageEvidence] |
     """
     rows = list(
         (eligible_evidence() if evidence is None else evidence)
-        .filter(card_id__in=card_ids)
+        # The ORM's own IN spends longer on a list of hundreds than the server does.
+        .extra(where=["cardpicker_imageevidence.card_id = ANY(%s)"], params=[list(card_ids)])
         .order_by("card_id")
-        .values_list("card_id", "card__name", "readings")
+        .values_list("card_id", "card__name", WithoutRows("readings"))
     )
     read = [(pk, name_keys(name), parse_readings(stored)) for pk, name, stored in rows]
     by_key = load_candidates({key for _, keys, _ in read for key in keys})

@@ -12,7 +12,7 @@ from typing import Final
 
 from django.db import connection
 
-from cardpicker.models import CardPrintingTag, VoteChange
+from cardpicker.models import VoteChange
 
 EvidenceSummary = dict[str, object]
 
@@ -28,6 +28,10 @@ _COLUMNS: Final = (
     "image_version",
     "run_id",
 )
+_READ: Final = """
+SELECT id, card_id, printing_id, source, confidence, evidence::text, image_version
+FROM cardpicker_cardprintingtag WHERE card_id = ANY(%s) AND anonymous_id = %s
+"""
 _REPLACED: Final = tuple(column for column in _COLUMNS if column not in ("card_id", "anonymous_id"))
 _UPSERT: Final = f"""
 INSERT INTO cardpicker_cardprintingtag ({", ".join(_COLUMNS)}, updated_at)
@@ -75,7 +79,9 @@ class VoteRow:
 
 def read_votes(card_ids: Collection[int], voter: str) -> dict[int, tuple[int, VoteRow]]:
     """Return a voter's live votes with their row's keys, by card."""
-    rows = CardPrintingTag.objects.filter(card_id__in=card_ids, anonymous_id=voter)
+    with connection.cursor() as cursor:
+        cursor.execute(_READ, [sorted(card_ids), voter])
+        rows = cursor.fetchall()
     return {
         card_id: (
             pk,
@@ -85,13 +91,11 @@ def read_votes(card_ids: Collection[int], voter: str) -> dict[int, tuple[int, Vo
                 voter=voter,
                 source=source,
                 confidence=confidence,
-                evidence=evidence,
+                evidence=json.loads(evidence),
                 image_version=image_version,
             ),
         )
-        for pk, card_id, printing_id, source, confidence, evidence, image_version in rows.values_list(
-            "pk", "card_id", "printing_id", "source", "confidence", "evidence", "image_version"
-        )
+        for pk, card_id, printing_id, source, confidence, evidence, image_version in rows
     }
 
 
