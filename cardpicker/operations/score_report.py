@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
+from cardpicker.operations.abstentions import Abstentions
 from cardpicker.operations.scoring import Score, ScoredRow, Tally
 from cardpicker.operations.text_table import format_table
 
@@ -14,26 +15,38 @@ _HEADINGS: Final = ("cards", "right", "wrong", "false pos.", "abstained", "preci
 JSONValue = str | int | float | None
 
 
-def as_json(score: Score) -> dict[str, object]:
+def as_json(score: Score, abstentions: Abstentions) -> dict[str, object]:
     """Return the score as plain values."""
     return {
         "overall": score.overall.as_json(),
         "by_kind": {name: tally.as_json() for name, tally in score.by("kind").items()},
         "by_frame": {name: tally.as_json() for name, tally in score.by("frame").items()},
         "wrong": [_misstep(row) for row in score.missteps],
+        **abstentions.as_json(),
         "unscored": {"count": len(score.unscored), "files": list(score.unscored)},
     }
 
 
-def as_text(score: Score) -> str:
-    """Return the score as tables, each wrong vote named."""
+def as_text(score: Score, abstentions: Abstentions) -> str:
+    """Return the score as tables, each wrong vote named, and why there is none where there is none."""
     parts = [_table("overall", {"all": score.overall}), _table("by kind", score.by("kind"))]
     parts.append(_table("by frame", score.by("frame")))
     missteps = [f"  {row.truth.file}: voted {_voted(row)}, expected {row.truth.answer}" for row in score.missteps]
     parts.append("\n".join(["wrong votes:", *missteps]) if missteps else "wrong votes: none")
+    if abstentions.rows:
+        parts.append("\n".join(_silences(abstentions)))
     if score.unscored:
         parts.append("\n".join([f"no such card ({len(score.unscored)}):", *(f"  {file}" for file in score.unscored)]))
     return "\n\n".join(parts)
+
+
+def _silences(abstentions: Abstentions) -> Iterator[str]:
+    yield "no vote, by the question that is asked instead:"
+    yield from (f"  {count:>4}  {reason}" for reason, count in sorted(abstentions.by_reason.items()))
+    if (share := abstentions.ambiguous_share) is not None:
+        yield f"  of {len(abstentions.ambiguous)} ambiguous ones {share:.0%} have the truth among what is still possible"
+    if abstentions.unknown_printings:
+        yield f"  expected, and not in the catalogue: {', '.join(abstentions.unknown_printings)}"
 
 
 def _misstep(row: ScoredRow) -> dict[str, JSONValue]:

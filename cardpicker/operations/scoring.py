@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import csv
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -135,12 +136,6 @@ class Score:
             groups[row.truth.kind if group == "kind" else row.truth.frame].append(row)
         return {name: tally(groups[name]) for name in sorted(groups)}
 
-    def reaches(self, *, min_precision: float | None, min_recall: float | None) -> bool:
-        """Tell whether the minimums are met; what could not be measured meets none."""
-        overall = self.overall
-        wanted = ((overall.precision, min_precision), (overall.recall, min_recall))
-        return all(minimum is None or (got is not None and got >= minimum) for got, minimum in wanted)
-
 
 def tally(rows: Iterable[ScoredRow]) -> Tally:
     """Count results."""
@@ -161,11 +156,12 @@ def read_truth(path: Path) -> list[TruthRow]:
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream, strict=True)
+            skipped, lines = without_head(stream)
+            reader = csv.DictReader(lines, strict=True)
             missing = [name for name in REQUIRED_COLUMNS if name not in (reader.fieldnames or ())]
             if missing:
                 raise ScoringError(f"{path}: no column {', '.join(missing)}; needed: {', '.join(REQUIRED_COLUMNS)}.")
-            rows = [_truth_row(path, reader.line_num, record) for record in reader]
+            rows = [_truth_row(path, skipped + reader.line_num, record) for record in reader]
     except OSError as error:
         raise ScoringError(f"{path}: cannot be read ({error.strerror}); give the path of a truth file.") from error
     except (UnicodeDecodeError, csv.Error) as error:
@@ -176,6 +172,16 @@ def read_truth(path: Path) -> list[TruthRow]:
     if repeated:
         raise ScoringError(f"{path}: lists {repeated[0]!r} more than once; keep one row a file.")
     return rows
+
+
+def without_head(lines: Iterable[str]) -> tuple[int, Iterator[str]]:
+    """Return how many lines before its columns a truth file has, those that begin with ``#``, and the lines after them."""
+    ahead, count = iter(lines), 0
+    for line in ahead:
+        if not line.startswith("#"):
+            return count, chain([line], ahead)
+        count += 1
+    return count, iter(())
 
 
 def _truth_row(path: Path, line: int, record: Mapping[str, str | None]) -> TruthRow:

@@ -21,13 +21,13 @@ WHOLE = (
 
 
 def test_one_command_from_nothing_to_a_verified_catalog() -> None:
-    """Printings, cards, votes and the score, in this order."""
+    """Printings, cards, votes, reports and the score, in this order."""
     done = manage("run_pipeline", *WHOLE, "--min-precision", "1", "--min-recall", "0.4")
 
     assert done.returncode == 0, done.stdout + done.stderr
     steps = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("── ")]
-    expected = ["import_canonical_card_data", "update_database", "stream_full_catalog", "score_identification"]
-    assert steps == [*expected, "stage_e_status"]
+    expected = ["import_canonical_card_data", "update_database", "stream_full_catalog", "stage_e_status"]
+    assert steps == [*expected, "channel_report", "score_identification"]
     assert CardPrintingTag.objects.exists()
 
 

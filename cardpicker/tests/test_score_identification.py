@@ -12,10 +12,12 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from cardpicker.models import CardPrintingTag, VoteSource
+from cardpicker.models import Card, CardPrintingTag, ReviewItem, VoteSource
 from cardpicker.operations.scoring import read_truth
 from cardpicker.tests.stage_d_cases import make_card, make_printing
 
+#: Votes for the right printing and for the other one.
+VOTED = (("some/folder/right.png", 0.85), ("some/folder/right.png", 0.65))
 COLUMNS = ("file", "expect", "expect_set", "expect_cn", "kind", "frame")
 CASES = Path(settings.BASE_DIR).parent / "shared" / "cases" / "truth.csv"
 
@@ -185,3 +187,74 @@ def test_the_private_truth_file_can_be_read() -> None:
     if not CASES.exists():
         pytest.skip("the private cases are not on this machine")
     assert {row.expect.value for row in read_truth(CASES)} == {"printing", "none", "abstain"}
+
+
+@pytest.mark.usefixtures("votes")
+@pytest.mark.parametrize(
+    ("head", "arguments", "missed"),
+    [
+        ("# max_wrong=1, min_recall=0.3\n", [], None),
+        ("# A golden set.\n# max_wrong=0 max_false_positives=0\n", [], "wrong 1 (at most 0); false positives 1 (at"),
+        ("# max_wrong=0\n", ["--max-wrong", "1"], None),
+        ("", ["--max-unscored", "0"], "unscored 1 (at most 0)"),
+        ("", ["--min-survivors", "0.5"], "survivors could not be measured (at least 0.5)"),
+    ],
+)
+def test_a_golden_set_says_itself_what_fails(truth: Path, head: str, arguments: list[str], missed: str | None) -> None:
+    """In lines above its columns; an option stands in the place of the same line."""
+    truth.write_text(head + truth.read_text(encoding="utf-8"), encoding="utf-8")
+    if missed is None:
+        assert "precision" in run("--truth", str(truth), *arguments)
+        return
+    with pytest.raises(CommandError) as failure:
+        run("--truth", str(truth), *arguments)
+    assert failure.value.returncode == 7
+    assert missed in str(failure.value)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("# max_wrog=0\n", "line 1: 'max_wrog' is no tolerance; known: max_false_positives"),
+        ("# fine\n# min_recall=2\n", "line 2: min_recall=2 is not a share from 0 to 1"),
+        ("# max_wrong=few\n", "line 1: max_wrong=few is not a whole number"),
+        ("# max_wrong=0\nfile,expect,expect_set,expect_cn\na.png,maybe,,\n", "line 3: expect is 'maybe'"),
+    ],
+)
+def test_a_bad_head_is_one_clear_line(truth: Path, content: str, message: str) -> None:
+    """Lines are counted from the file's first, head included."""
+    rows = "" if "file," in content else truth.read_text(encoding="utf-8")
+    truth.write_text(content + rows, encoding="utf-8")
+    with pytest.raises(CommandError) as failure:
+        run("--truth", str(truth))
+    assert failure.value.returncode == 1
+    assert message in str(failure.value)
+
+
+@pytest.mark.usefixtures("votes")
+def test_abstentions_say_why_and_whether_the_truth_survives(truth: Path) -> None:
+    """An expected printing that the catalogue does not have can survive nowhere, and is named."""
+    opt, other = (CardPrintingTag.objects.get(card__identifier=f, confidence=c).printing for f, c in VOTED)
+    assert opt is not None and other is not None
+    cards = {card.identifier: card for card in Card.objects.all()}
+    ReviewItem.objects.create(card=cards["silent.png"], reason="AMBIGUOUS", survivors=[other.pk, opt.pk], detail="d")
+    lines = truth.read_text(encoding="utf-8").splitlines()
+    lines += ["lost.png,printing,xln,65,scan,2015", "new.png,printing,zzz,9a,scan,2015"]
+    truth.write_text("\n".join(lines), encoding="utf-8")
+    for name, survivors in (("lost.png", [other.pk]), ("new.png", [])):
+        ReviewItem.objects.create(card=make_card("Opt", identifier=name), reason="AMBIGUOUS", survivors=survivors)
+
+    score = json.loads(run("--truth", str(truth), "--json"))
+
+    told = {row["file"]: (row["reason"], row["survivors"], row["truth_survives"]) for row in score["abstained"]}
+    assert told == {
+        "silent.png": ("AMBIGUOUS", 2, True),
+        "bare.png": ("no-question", 0, None),
+        "lost.png": ("AMBIGUOUS", 1, False),
+        "new.png": ("AMBIGUOUS", 0, None),
+    }
+    assert score["ambiguous"] == {"cards": 2, "truth_survives": 1, "share": 0.5}
+    assert score["abstained_by_reason"] == {"AMBIGUOUS": 3, "no-question": 1}
+    assert score["unknown_printings"] == ["zzz 9a"]
+    assert "of 2 ambiguous ones 50% have the truth" in run("--truth", str(truth))

@@ -1,4 +1,4 @@
-"""Import, sync, pass, verification and report, in one command."""
+"""Import, sync, pass, reports and verification, in one command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Command(BaseCommand):
     """Runs the commands of a whole update in their order; the first that fails ends it, with its exit code."""
 
     requires_system_checks = OPERATOR_CHECKS
-    help = "Import printings, sync sources, walk over the catalog, verify against a truth file, and report."
+    help = "Import printings, sync sources, walk over the catalog, report, and verify against a truth file."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Take what each step needs; a step that is given nothing is left out, or does its default."""
@@ -66,8 +66,9 @@ def _steps(options: dict[str, Any]) -> list[tuple[str, list[str]]]:
         *([("import_canonical_card_data", ["--from", options["location"]])] if options["location"] else []),
         ("update_database", [*_given("--add-folder", options["add_folder"]), *source]),
         ("stream_full_catalog", walk),
-        *([("score_identification", verification)] if options["truth"] else []),
         ("stage_e_status", []),
+        ("channel_report", source),
+        *([("score_identification", verification)] if options["truth"] else []),
     ]
 
 

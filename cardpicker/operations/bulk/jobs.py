@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 from django.db.models import QuerySet
 
 from cardpicker.models import Card, Source
+from cardpicker.models.catalogue import CardQuerySet
 
 
 class BulkError(Exception):
@@ -54,7 +55,7 @@ class Scope:
         parts += [f"cards {','.join(map(str, sorted(self.card_ids)))}"] if self.card_ids else []
         return ", ".join(parts) or "all cards"
 
-    def cards(self) -> QuerySet[Card]:
+    def cards(self) -> CardQuerySet:
         """Every card in scope now.
 
         Raises:
