@@ -29,11 +29,11 @@ def drill(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.timeout(240)
 def test_nothing_is_lost_or_doubled_whatever_is_killed() -> None:
-    """A stopped worker, lost sessions and a killed pool child, at moments that the seed chooses."""
-    ended = drill("--quick", "--rounds", "3", "--seed", str(SEED), "--only", "KILL busy worker|STOP busy worker|KILL pool child|all sessions")
+    """A killed worker and lost sessions, in an order and at moments that the seed chooses."""
+    ended = drill("--quick", "--rounds", "2", "--seed", str(SEED), "--only", "KILL busy worker|all sessions")
 
     assert ended.returncode == 0, ended.stdout
-    assert re.search(rf"crash drill: 3 rounds in \d+ s, 0 violations, .* seed {SEED}$", ended.stdout, re.MULTILINE)
+    assert re.search(rf"crash drill: 2 rounds in \d+ s, 0 violations, .* seed {SEED}$", ended.stdout, re.MULTILINE)
 
 
 def test_the_same_seed_chooses_the_same_faults() -> None:

@@ -17,13 +17,14 @@ from cardpicker.tests.stage_e_support import make_printing, make_source
 pytestmark = pytest.mark.django_db(transaction=True)
 
 HOSTS = ("north", "south")
-CARDS_EACH = 20
-MOST_UPLOADS = 20
+CARDS_EACH, UPLOADS_AT_ONCE = 10, 6
+MOST_UPLOADS = 10
 
 
 def test_two_hosts_share_a_catalog_and_nothing_is_done_twice(tmp_path: Path, settings: Any) -> None:
     """One slot a host: both slots are in use at once, each card is read once and judged once."""
-    settings.STAGE_E = dataclasses.replace(settings.STAGE_E, streaming_enabled=True)
+    # More requests than slots, so that each host is asked for more than it may do.
+    settings.STAGE_E = dataclasses.replace(settings.STAGE_E, streaming_enabled=True, max_concurrent_dispatches=8)
     source = make_source(tmp_path / "cards")
     make_printing("Opt", "xln", "65")
     extra = {
@@ -39,7 +40,7 @@ def test_two_hosts_share_a_catalog_and_nothing_is_done_twice(tmp_path: Path, set
     ):
         # Which of two takes a request is chance, so there is work until both have had some.
         for _ in range(MOST_UPLOADS):
-            cards += [card.pk for card in save_plain_cards(source, CARDS_EACH)]
+            cards += [card.pk for _ in range(UPLOADS_AT_ONCE) for card in save_plain_cards(source, CARDS_EACH)]
             eventually(_all_is_settled, "the cards to be settled")
             if _hosts_that_worked() == set(HOSTS):
                 break

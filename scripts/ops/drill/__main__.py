@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from scripts.ops.drill.rounds import Round
 
 ROUNDS = 50
-CARDS, QUICK_CARDS = 30, 20
-SAMPLES, QUICK_SAMPLES = 16, 6
+CARDS, QUICK_CARDS = 30, 14
+SAMPLES, QUICK_SAMPLES = 16, 5
 HEADINGS = ("round", "fault", "moment s", "settled s", "cluster s", "re-reads", "violations", "hit")
 RIGHT = {"round", "moment s", "settled s", "cluster s", "re-reads", "violations"}
 
