@@ -14,15 +14,17 @@ from cardpicker.stage_c.evidence import ComputeContext, Lexicon, Reading
 from cardpicker.stage_c.extractors.artist_names import best_artist
 from cardpicker.stage_c.extractors.collector_parse import LineRead, is_beside, parse_rows
 from cardpicker.stage_c.extractors.consensus import is_certain
+from cardpicker.stage_c.extractors.geometry import fitted
 from cardpicker.stage_c.extractors.rows import ReadPass, ReadRow, ReadWord
 from cardpicker.stage_c.imaging.decode import NormalizedImage
-from cardpicker.stage_c.imaging.geometry import BoxMm, CardFit, fit_card
+from cardpicker.stage_c.imaging.geometry import BoxMm, CardFit
 from cardpicker.stage_c.imaging.list_mark import without_mark
 from cardpicker.stage_c.imaging.ocr import ACTIVE, Layout, OcrEngine, join_rows
 from cardpicker.stage_c.imaging.textrows import TextRow, find_rows, pack_rows
 
 BAND_MM: BoxMm = (0.5, 77.5, 62.5, 88.5)
 MAX_CALLS = 4
+BESIDE_MARK_MM = 0.35  #: Less than the room between the mark and the print.
 MIN_LEGIBLE = 0.5
 MIN_GLYPHS = 5  #: A row of fewer, of which nothing was read, is no line of text.
 #: How rows are shown to the engine: strokes alone or plain grey, and the zoom. Unlike views err unlike.
@@ -46,7 +48,10 @@ class BandReader:
         """Return where the rows of small print are when the card lies as ``fit`` says."""
         rows = find_rows(self._image.gray, fit, BAND_MM)
         boxes = without_mark(self._image.gray, fit, [row.box_mm for row in rows])
-        return tuple(replace(row, box_mm=box) for row, box in zip(rows, boxes, strict=True))
+        return tuple(
+            row if row.box_mm == box else replace(row, box_mm=box, margin_mm=BESIDE_MARK_MM)
+            for row, box in zip(rows, boxes, strict=True)
+        )
 
     def read(self, fit: CardFit, rows: Sequence[TextRow], variant: str) -> ReadPass:
         """Read ``rows`` in one call."""
@@ -88,7 +93,7 @@ def extract(
     """Return the passes over the bottom band, the turn that made it legible, and what it cost."""
     engine = ACTIVE.get()
     reader = BandReader(image, engine, lexicon.set_codes, context.artists)
-    fit = fit_card(image.gray)
+    fit = fitted(image)
     rows = reader.rows(fit)
     passes = [reader.read(fit, rows, "gray")]
     if not is_legible(passes, reader):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from cardpicker.stage_c.evidence import ComputeContext, Lexicon, Reading
 from cardpicker.stage_c.imaging.decode import NormalizedImage
@@ -29,8 +30,14 @@ def extract(
     }
 
 
+@lru_cache(maxsize=1)
+def fitted(image: NormalizedImage) -> CardFit:
+    """Return the card's fit before its text is read; every extractor of one image asks for it in turn."""
+    return fit_card(image.gray)
+
+
 def settled_fit(image: NormalizedImage, so_far: Mapping[str, Reading]) -> CardFit:
     """Return the card's fit, turned the way that made its text legible."""
-    fit = fit_card(image.gray)
+    fit = fitted(image)
     rotation = (so_far.get("bottom_text") or {}).get("rotation_deg")
     return fit.turned() if rotation == fit.turned().rotation_deg else fit

