@@ -8,6 +8,7 @@ from typing import Any, Final
 from django.db.models import Case, CharField, F, Q, Value, When
 
 from cardpicker.models import Card, CardType, ImageEvidence, PrintingTagStatus
+from cardpicker.models.catalogue import CardQuerySet
 
 #: Below this resolution the printed line is not believed.
 MIN_DPI: Final = 200
@@ -48,6 +49,16 @@ def eligible_evidence() -> Any:
         card__card_type=CardType.CARD,
         card__removed_at__isnull=True,
         image_version=F("card__image_version"),
+    )
+
+
+def eligible_cards(cards: CardQuerySet) -> CardQuerySet:
+    """Return those of ``cards`` that calculators may judge."""
+    return cards.present().filter(
+        Q(dpi__isnull=True) | Q(dpi__gte=MIN_DPI),
+        printing_tag_status=PrintingTagStatus.UNRESOLVED,
+        card_type=CardType.CARD,
+        evidence__image_version=F("image_version"),
     )
 
 

@@ -26,7 +26,7 @@ from cardpicker.operations.bulk.jobs import BulkError, Scope
 from cardpicker.operations.bulk.judging import CalculateVerdicts, RecomputeConsensus
 from cardpicker.operations.bulk.run import run_bulk
 from cardpicker.operations.bulk.runs import BulkOptions
-from cardpicker.operations.bulk.walk import chunks
+from cardpicker.operations.bulk.walk import cards_in_scope, chunks
 from cardpicker.stage_d.run import run_stage_d
 from cardpicker.stage_d.votes import cast_human_vote
 from cardpicker.tests.stage_d_cases import make_card, make_printing, make_user, read_card
@@ -100,13 +100,13 @@ def test_a_chunk_never_parts_twins_and_takes_no_card_twice(cards: list[Card]) ->
     """A twin comes with the first of its pool that is in scope."""
     ids = [card.pk for card in cards]
 
-    assert [chunk.card_ids for chunk in chunks(JOB, after=0, size=2)] == [
+    assert [chunk.card_ids for chunk in chunks(cards_in_scope(JOB), after=0, size=2)] == [
         (ids[0], ids[1], ids[5]),
         (ids[2], ids[3]),
         (ids[4],),
     ]
     only = CalculateVerdicts(scope=Scope(card_ids=(ids[4], ids[5])))
-    assert [chunk.card_ids for chunk in chunks(only, after=0, size=9)] == [(ids[4], ids[5])]
+    assert [chunk.card_ids for chunk in chunks(cards_in_scope(only), after=0, size=9)] == [(ids[4], ids[5])]
 
 
 @pytest.mark.usefixtures("cards")

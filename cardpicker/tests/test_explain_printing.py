@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from cardpicker.models import Card, CardPrintingTag, CardType, ImageEvidence, PrintingTagStatus, VoteSource
-from cardpicker.stage_d.eligibility import Ineligible, eligible_evidence, ineligibility
+from cardpicker.stage_d.eligibility import Ineligible, eligible_cards, eligible_evidence, ineligibility
 from cardpicker.stage_d.run import run_stage_d
 from cardpicker.stage_d.votes import cast_human_vote, retract_vote
 from cardpicker.tests.stage_d_cases import make_card, make_printing, make_user, read_card
@@ -151,3 +151,4 @@ def test_why_a_card_is_left_alone_agrees_with_which_are_judged() -> None:
 
     assert found == {card.pk: str(reason) for reason, card in cards.items()}
     assert list(eligible_evidence()) == list(ImageEvidence.objects.filter(card=cards[""]))
+    assert list(eligible_cards(Card.objects.all())) == [cards[""]]

@@ -19,7 +19,7 @@ from cardpicker.models import (
 )
 from cardpicker.operations.bulk.jobs import ChunkResult, Scope
 from cardpicker.stage_d.consensus import recompute_consensus
-from cardpicker.stage_d.eligibility import eligible_evidence
+from cardpicker.stage_d.eligibility import eligible_cards
 from cardpicker.stage_d.registry import stage_d_manifest
 from cardpicker.stage_d.run import StageDReport, judge_chunk
 from cardpicker.stage_d.twins import lock_pools
@@ -44,7 +44,7 @@ class CalculateVerdicts:
 
     def cards(self) -> QuerySet[Card]:
         """Cards in scope whose evidence may be judged."""
-        return self.scope.cards().filter(Exists(eligible_evidence().filter(card=OuterRef("pk"))))
+        return eligible_cards(self.scope.cards())
 
     def apply(self, card_ids: Collection[int], run_id: str) -> ChunkResult:
         """Judge."""

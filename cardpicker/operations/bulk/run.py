@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import pickle
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ from django.db import connection, transaction
 from cardpicker.operations.bulk import changes, lane, runs
 from cardpicker.operations.bulk.jobs import BulkError, BulkJob, ChunkResult
 from cardpicker.operations.bulk.runs import BulkOptions
-from cardpicker.operations.bulk.walk import Chunk, chunks
+from cardpicker.operations.bulk.walk import Chunk, cards_in_scope, chunks
 from cardpicker.stage_c import conveyor
 from cardpicker.stage_d.locking import retrying_deadlocks
 from cardpicker.stage_d.twins import find_twins
@@ -66,14 +67,15 @@ def run_bulk(
     """
     run = runs.open_run(job, options)
     started, done_before = time.monotonic(), run.cards_done
-    total = run.cards_done + job.cards().filter(pk__gt=run.last_card_id).count()
+    in_scope = cards_in_scope(job)
+    total = run.cards_done + len(in_scope) - bisect_right(in_scope, run.last_card_id)
     order = Order(job=job, run_id=run.run_id, writes=options.writes, diff=options.diff)
-    ahead = itertools.islice(chunks(job, after=run.last_card_id, size=options.chunk_size), options.max_chunks)
+    ahead = itertools.islice(chunks(in_scope, after=run.last_card_id, size=options.chunk_size), options.max_chunks)
     for chunk, result in _here(order, ahead) if options.workers == 1 else _in_processes(order, ahead, options.workers):
         on_changes(result.changes)
         runs.advance(run, chunk.last_card_id, len(chunk.card_ids), result.counts)
         on_progress(run.cards_done, total)
-    if not job.cards().filter(pk__gt=run.last_card_id).exists():
+    if not in_scope or in_scope[-1] <= run.last_card_id:
         runs.finish(run)
     elapsed = time.monotonic() - started
     return BulkReport(
