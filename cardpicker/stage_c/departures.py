@@ -18,6 +18,7 @@ from cardpicker.stage_c.fetch.destinations import rate_per_s
 from cardpicker.stage_c.fetch.fetcher import ImageFetcher
 from cardpicker.stage_c.fetch.limiter import MAX_HOLD_S, reopen, shut, slow_down
 from cardpicker.stage_c.fetch.location import ImagePlace, image_place
+from cardpicker.stage_c.fetch.lockout_watch import LockoutWatch
 from cardpicker.stage_c.fetch.purse import Permit, Purse
 from cardpicker.stage_c.hooks import ComputeParts
 from cardpicker.stage_c.outcomes import Deferred, Failed, Fetched, FetchOutcome, Gone, LockedOut, Throttled, Unusable
@@ -36,6 +37,7 @@ class Flight:
     context: ComputeContext
     starts_at: float  #: The permit's moment, on the monotonic clock.
     is_probe: bool = False  #: Whether it is to find out if a lockout is over.
+    may_start: bool = True  #: No: the shared rate is spent, and the moment is when there may be a permit.
 
     @property
     def destination(self) -> str:
@@ -64,13 +66,18 @@ class Departures:
         self._purses: dict[str, Purse] = {}
         self._held_until: dict[str, float] = {}
         self._stopped = threading.Event()
+        self._watch: LockoutWatch | None = None
+        self.stopped_because = ""
 
     def close(self) -> None:
         """Close every connection."""
         self._fetcher.close()
+        if self._watch is not None:
+            self._watch.close()
 
-    def stop(self) -> None:
+    def stop(self, reason: str = "") -> None:
         """Let no fetch begin that has not begun."""
+        self.stopped_because = self.stopped_because or reason
         self._stopped.set()
 
     @property
@@ -86,13 +93,14 @@ class Departures:
                 plan.source_kind, plan.source_location, plan.identifier, self._settings, plan.resource_key
             )
             destination = place.destination if isinstance(place, ImagePlace) else ""
-            permit = self._purse(destination).next(1 + len(self.waiting)) if destination else Permit(starts_at=0.0)
+            permit = self._permit(destination) if destination else Permit(starts_at=0.0)
             yield Flight(
                 plan=plan,
                 place=place,
                 context=self._contexts.get(plan.name_key, ComputeContext()),
                 starts_at=max(time.monotonic(), permit.starts_at),
                 is_probe=permit.is_probe,
+                may_start=permit.is_granted,
             )
 
     def fetch(self, flight: Flight) -> Payload | FetchOutcome | Deferred:
@@ -101,10 +109,9 @@ class Departures:
         if not isinstance(place, ImagePlace):
             return place
         wait_s = max(flight.starts_at, self._held_until.get(place.destination, 0.0)) - time.monotonic()
-        if wait_s > MAX_PERMIT_WAIT_S:
-            return Throttled(
-                detail=f"the shared rate of {place.destination} is spent", retry_after_s=wait_s, is_ours=True
-            )
+        if not flight.may_start or wait_s > MAX_PERMIT_WAIT_S:
+            detail = f"the shared rate of {place.destination} is spent"
+            return Throttled(detail=detail, retry_after_s=max(0.0, wait_s), is_ours=True)
         if self._stopped.wait(max(0.0, wait_s)):
             return Deferred(detail="stopped before its fetch")
         checksums = flight.plan.checksums
@@ -115,7 +122,7 @@ class Departures:
             trust=place.trust,
         )
         if isinstance(outcome, LockedOut):
-            self.stop()
+            self._lock_out(place.destination)
         if isinstance(outcome, Throttled) and place.destination:
             # At once, for the other threads; everybody else learns of it when the result is taken.
             self._held_until[place.destination] = time.monotonic() + min(outcome.retry_after_s or 0.0, MAX_HOLD_S)
@@ -134,11 +141,23 @@ class Departures:
                 slow_down(destination, retry_after_s)
             case LockedOut():
                 self._purse(destination).drop()
+                self._lock_out(destination)
                 shut(destination)
             case Fetched() | Gone(refused=False) if flight.is_probe:
                 reopen(destination, rate_per_s(destination, self._settings))
             case _:
                 pass
+
+    def _lock_out(self, destination: str) -> None:
+        """Stop this run and, at once, every other that asks the same destination or any: they will all be halted."""
+        if not self.is_stopped and self._watch is not None and destination:
+            self._watch.tell(destination)
+        self.stop("the destination locked us out")
+
+    def _permit(self, destination: str) -> Permit:
+        if self._watch is None:
+            self._watch = LockoutWatch(lambda where: self.stop(f"{where} locked another run out"))
+        return self._purse(destination).next(1 + len(self.waiting))
 
     def _purse(self, destination: str) -> Purse:
         if destination not in self._purses:

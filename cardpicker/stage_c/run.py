@@ -150,7 +150,7 @@ class _Batch:
 
     def close(self) -> StageCReport:
         """Defer what is still open, and report."""
-        reason = Deferred(detail=self._over or "not reached")
+        reason = Deferred(detail=self._over or self._departures.stopped_because or "not reached")
         for card_id in list(self._open):
             if self._slot_lost or not self._settle(card_id, reason):
                 self._record(card_id, reason)

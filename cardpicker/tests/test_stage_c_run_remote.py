@@ -10,6 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from cardpicker.models import Card, FetchBudget, Source
+from cardpicker.stage_c.fetch.limiter import GOOGLE_IMAGE, MAX_WIDENING, take, take_permits
 from cardpicker.stage_c.outcomes import Failed, Gone, LockedOut, Throttled
 from cardpicker.tests import misbehaving_server as on
 from cardpicker.tests.misbehaving_server import MisbehavingServer, misbehaving_server
@@ -125,6 +126,38 @@ def test_throttled_several_times_in_a_row_the_batch_ends(server: MisbehavingServ
     assert counts["Throttled"] >= 3
     assert counts["Throttled"] + counts["Deferred"] == 30
     assert len(server.paths) <= 3 + 4
+
+
+def test_without_a_permit_nothing_is_asked(server: MisbehavingServer) -> None:
+    """A rate that is spent for longer than a fetch waits defers the cards; it is no pressure of the destination's."""
+    serve(server, 6)
+    take_permits(GOOGLE_IMAGE, 3_000, 100.0)
+    recorder = Recorder()
+
+    counts = run(recorder, server, drive_cards(6))
+
+    assert counts["Throttled"] + counts.get("Deferred", 0) == 6
+    assert server.paths == []
+    assert take(GOOGLE_IMAGE, 1, 100.0).widening == 1.0
+
+
+def test_a_lockout_leaves_a_probe_and_its_success_a_slow_ramp(server: MisbehavingServer) -> None:
+    """What a destination answers is there for all who draw on its budget."""
+    serve(server, 3)
+    server.routes[path(0)] = on.answer(429)
+    server.routes[path(1)] = on.redirect("https://accounts.google.com/ServiceLogin")
+    throttled, locked_out, fine = drive_cards(3)
+
+    run(Recorder(), server, [throttled])
+    assert 1.4 < take(GOOGLE_IMAGE, 1, 100.0).widening <= 1.5
+    run(Recorder(), server, [locked_out])
+    assert take(GOOGLE_IMAGE, 6, 100.0).is_probe
+    FetchBudget.objects.update(next_permit_at=Source.objects.get().created_at)
+    assert run(Recorder(), server, [fine]) == {"Stored": 1}
+
+    ramp = take(GOOGLE_IMAGE, 6, 100.0)
+    assert not ramp.is_probe
+    assert ramp.widening > MAX_WIDENING - 1
 
 
 def test_one_refused_file_is_its_own_affair(server: MisbehavingServer) -> None:

@@ -58,7 +58,8 @@ def spend(rate_per_s: float, seconds: float, together: Barrier) -> Share:
     with connection.execute_wrapper(count):
         while (permit := purse.next(10_000)).starts_at < ends_at:
             time.sleep(max(0.0, permit.starts_at - time.monotonic()))
-            moments.append(time.monotonic())
+            if permit.is_granted:
+                moments.append(time.monotonic())
     return Share(moments=moments, statements=statements)
 
 

@@ -58,7 +58,8 @@ UPDATE cardpicker_fetchbudget
 SET next_permit_at = GREATEST(next_permit_at, clock_timestamp() + make_interval(secs => %s))
 WHERE destination = %s
 """
-_SHUT = f"""
+#: Also run on the connection of the watch.
+SHUT = f"""
 UPDATE cardpicker_fetchbudget SET is_probing = true, widening = {MAX_WIDENING}, widened_at = clock_timestamp()
 WHERE destination = %s
 """
@@ -140,7 +141,7 @@ def shut(destination: str) -> None:
     """Let through one fetch a minute until one succeeds: the destination has locked us out."""
     _create(destination)
     with connection.cursor() as cursor:
-        cursor.execute(_SHUT, [destination])
+        cursor.execute(SHUT, [destination])
 
 
 def reopen(destination: str, rate_per_s: float) -> None:

@@ -18,7 +18,7 @@ from cardpicker.stage_c.fetch.limiter import take
 logger = logging.getLogger(__name__)
 
 #: Enough that the database is asked less than once in five images, few enough that a stop wastes little.
-PERMITS_AT_ONCE = 6
+PERMITS_AT_ONCE = 8
 #: Of the whole rate, for each process that has to do without the database: right for up to so many of them.
 SAFE_SHARE = 1 / 16
 
@@ -27,8 +27,9 @@ SAFE_SHARE = 1 / 16
 class Permit:
     """Leave to fetch one image."""
 
-    starts_at: float  #: On the monotonic clock; further away than the caller waits when there was none to be had.
+    starts_at: float  #: On the monotonic clock.
     is_probe: bool = False
+    is_granted: bool = True  #: No: there was none to be had; the moment is when there may be one.
 
 
 class Purse:
@@ -48,7 +49,7 @@ class Purse:
         if not self._kept and time.monotonic() >= self._come_back_at:
             self._fill(max(1, min(wanted, PERMITS_AT_ONCE)))
         if not self._kept:
-            return Permit(starts_at=self._come_back_at)
+            return Permit(starts_at=self._come_back_at, is_granted=False)
         permit = self._kept.popleft()
         self._last_at = max(self._last_at, permit.starts_at)
         return permit
