@@ -6,15 +6,14 @@ that rivals, new evidence and people's votes wait for each other and nothing is 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from django.db import connection, transaction
 
 from cardpicker.models import PrintingTagStatus
-from cardpicker.stage_d.consensus import settle_pools
+from cardpicker.stage_d.consensus import UNRESOLVED, Decision, settle_pools
 from cardpicker.stage_d.eligibility import eligible_evidence
 from cardpicker.stage_d.locking import retrying_deadlocks
 from cardpicker.stage_d.registry import CALCULATORS, FALLBACK, JOIN_KEY, SLOW_PATH, Calculator, stage_d_manifest
@@ -132,13 +131,33 @@ def _in_one_transaction(
 ) -> StageDReport:
     def unit() -> StageDReport:
         with transaction.atomic():
-            return _judge_and_store(storing, card_ids, lock_pools(card_ids), run_id, settle=settle)
+            pools = lock_pools(card_ids)
+            if not settle:
+                return _judge_and_store(storing, card_ids, pools, run_id)
+            changed = _settle_settled(pools)
+            if changed:
+                pools = lock_pools(card_ids)
+            report = _judge_and_store(storing, card_ids, pools, run_id)
+            with connection.cursor() as cursor:
+                cursor.execute(_MARK_JUDGED, {"cards": list(card_ids), "manifest": stage_d_manifest()})
+            changed |= settle_pools(pools)
+            resolved = sum(decision != UNRESOLVED for decision in changed.values())
+            return replace(report, resolved=resolved)
 
     return retrying_deadlocks(unit)
 
 
+def _settle_settled(pools: Sequence[Pool]) -> dict[int, Decision]:
+    """Bring settled cards in line before anything is judged.
+
+    One whose image was replaced may be open again, and one that has come in anew may have its twins' answer.
+    """
+    settled = [pool for pool in pools if any(card.status != PrintingTagStatus.UNRESOLVED for card in pool.cards)]
+    return settle_pools(settled) if settled else {}
+
+
 def _judge_and_store(
-    storing: Sequence[Calculator], card_ids: Collection[int], pools: Sequence[Pool], run_id: str, *, settle: bool
+    storing: Sequence[Calculator], card_ids: Collection[int], pools: Sequence[Pool], run_id: str
 ) -> StageDReport:
     locked = {card.id: card for pool in pools for card in pool.cards}
     subjects = load_subjects(card_ids)
@@ -150,10 +169,4 @@ def _judge_and_store(
         )
         for calculator in storing
     }
-    resolved = 0
-    if settle:
-        with connection.cursor() as cursor:
-            cursor.execute(_MARK_JUDGED, {"cards": list(card_ids), "manifest": stage_d_manifest()})
-        decisions = Counter(decision.status for decision in settle_pools(pools).values())
-        resolved = decisions[PrintingTagStatus.RESOLVED] + decisions[PrintingTagStatus.NO_MATCH]
-    return StageDReport(calculators=reports, judged=len(subjects), resolved=resolved)
+    return StageDReport(calculators=reports, judged=len(subjects))

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from cardpicker.models import CanonicalCard, Card, CardPrintingTag, ImageEvidence, PrintingTagStatus, VoteSource
 from cardpicker.stage_d.consensus import recompute_consensus
+from cardpicker.stage_d.registry import stage_d_manifest
 from cardpicker.stage_d.run import run_stage_d
 from cardpicker.stage_d.twins import find_twins, lock_pools
 from cardpicker.stage_d.votes import VoteOutcome, cast_human_vote, retract_vote
@@ -120,6 +121,20 @@ def test_a_vote_on_an_image_that_was_replaced_is_not_heard(printing: CanonicalCa
     Card.objects.filter(pk=card.pk).update(image_version="first")
     recompute_consensus([card.pk])
     assert status(card) == (PrintingTagStatus.RESOLVED, printing.pk)
+
+
+def test_a_card_whose_image_was_replaced_is_judged_anew_in_the_same_run(printing: CanonicalCard) -> None:
+    """It does not wait until somebody notices that it is open."""
+    card = read_card("Opt", line={"number": "65", "set_code": "xln"})
+    cast_human_vote(card, None, make_user("root", is_superuser=True))
+    Card.objects.filter(pk=card.pk).update(image_version="second")
+    ImageEvidence.objects.update(image_version="second")
+
+    report = run_stage_d([card.pk], run_id="r1")
+
+    assert (report.judged, status(card)[0]) == (1, PrintingTagStatus.UNRESOLVED)
+    assert CardPrintingTag.objects.get(source=VoteSource.OCR).printing == printing
+    assert ImageEvidence.objects.get().judged_by == stage_d_manifest()
 
 
 def test_a_new_twin_gets_the_answer_when_it_is_judged(printing: CanonicalCard) -> None:
