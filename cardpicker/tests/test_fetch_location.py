@@ -68,6 +68,26 @@ def test_a_drive_file_comes_through_the_cdn_and_its_budget() -> None:
     assert not place.is_original
 
 
+def test_a_resource_key_is_shown_to_the_cdn() -> None:
+    """Without it an older file is refused as if it were gone."""
+    place = image_place("google_drive", "folder", DRIVE_ID, SETTINGS, "0-key")
+
+    assert isinstance(place, ImagePlace)
+    assert place.location.endswith("&resourceKey=0-key")
+
+
+@pytest.mark.parametrize(("host", "destination"), [("lh3.googleusercontent.com", GOOGLE_IMAGE), ("images.example", "")])
+def test_an_image_of_a_manifest_draws_on_the_budget_of_its_host(host: str, destination: str) -> None:
+    """Its checksum holds, since it is the file itself; private addresses are the manifest's own host's only."""
+    settings = StageCSettings(redirect_hosts="cdn.example")
+    place = image_place("http_manifest", "http://10.0.0.1/list.csv", f"https://{host}/d/1", settings)
+
+    assert isinstance(place, ImagePlace)
+    assert (place.destination, place.is_original) == (destination, True)
+    assert place.trust.private_hosts == {"10.0.0.1"}
+    assert "cdn.example" in place.trust.redirect_hosts
+
+
 def test_an_escape_is_the_cards_fault_and_an_unknown_kind_the_installations(tmp_path: Path) -> None:
     """The first never heals by itself, the second does with the next release."""
     escape = image_place("local_folder", str(tmp_path), "../x.png", SETTINGS)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import select
+import selectors
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -68,12 +68,14 @@ class LockoutWatch:
 
     def _run(self) -> None:
         try:
-            while not self._closing or self._told:
-                ready, _, _ = select.select([self._session, self._wake_reader], [], [])
-                if self._wake_reader in ready:
-                    os.read(self._wake_reader, 4_096)
+            with selectors.DefaultSelector() as selector:
+                selector.register(self._session, selectors.EVENT_READ)
+                selector.register(self._wake_reader, selectors.EVENT_READ)
+                while not self._closing or self._told:
+                    if any(key.fileobj == self._wake_reader for key, _ in selector.select()):
+                        os.read(self._wake_reader, 4_096)
                     self._pass_on()
-                self._hear()
+                    self._hear()
         except (psycopg2.Error, OSError) as error:
             # The run goes on without: its own lockouts stop it, and a trip does.
             logger.warning("the watch for lockouts elsewhere ended: %s", " ".join(str(error).split()))
