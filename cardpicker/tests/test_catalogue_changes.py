@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
 from django.utils import timezone
 
 from cardpicker.catalogue.scryfall import import_bulk
@@ -115,3 +116,10 @@ def test_an_import_that_fails_makes_nothing_due(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         import_bulk(str(path), on_touched=mark_and_fail)
     assert due_names() == set()
+
+
+def test_name_keys_are_looked_up_as_fast_after_an_import_as_later() -> None:
+    """Their index keeps no list of pending entries, which each look-up would scan until the next vacuum."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT reloptions FROM pg_class WHERE relname = 'printing_name_keys'")
+        assert cursor.fetchone()[0] == ["fastupdate=off"]

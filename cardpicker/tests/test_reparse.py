@@ -25,7 +25,9 @@ def row(text: str, top_mm: float) -> dict[str, Any]:
     return {"text": text, "box_mm": box, "glyph_mm": 1.4, "word_confidence": [0.95] * len(text.split(" "))}
 
 
-ROWS = {"passes": [{"variant": "gray", "rows": [row("065/279 C", 82.0), row("XLN • EN TYLER JACOBSON", 84.5)]}]}
+ROWS: dict[str, Any] = {
+    "passes": [{"variant": "gray", "rows": [row("065/279 C", 82.0), row("XLN • EN TYLER JACOBSON", 84.5)]}]
+}
 
 
 def test_stored_rows_give_what_an_extractor_gave_with_the_image() -> None:

@@ -41,8 +41,8 @@ def due(cards: list[Card]) -> list[bool]:
     """Tell which cards could be claimed now, with fresh attempts."""
     rows = {row.card_id: row for row in CardWork.objects.all()}
     return [
-        rows[card.pk].state == "due" and rows[card.pk].due_at <= timezone.now() and rows[card.pk].attempts == 0
-        for card in cards
+        row.state == "due" and row.due_at is not None and row.due_at <= timezone.now() and row.attempts == 0
+        for row in (rows[card.pk] for card in cards)
     ]
 
 

@@ -14,7 +14,7 @@ from cardpicker.stage_d.verdicts import SkipReason
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/reference/skip-reasons.md"
 ROW = re.compile(r"^\| `([\w-]+)` +\|(.*)\|$", re.MULTILINE)
-SECTIONS = {
+SECTIONS: dict[str, set[str]] = {
     "A calculator abstains": set(SkipReason),
     "The calculators leave a card alone": set(Ineligible),
     "A channel is silent": set(Silence),
