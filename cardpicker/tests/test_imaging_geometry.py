@@ -8,6 +8,7 @@ from PIL import Image
 
 from cardpicker.stage_c.imaging.geometry import bleed_of_ratio, border_fraction, fit_card
 from cardpicker.tests.card_pictures import card, gray
+from scripts.ops.bench_geometry import Scene, error_mm, scenes
 
 
 @pytest.mark.parametrize(("ratio", "bleed_mm"), [(63 / 88, 0.0), (69.35 / 94.35, 3.175), (75.7 / 100.7, 6.35)])
@@ -74,3 +75,36 @@ def test_crops_outside_the_picture_are_clipped() -> None:
     assert fit.crop(picture, (-30.0, -30.0, 5.0, 5.0), (40, 40)).size == (40, 40)
     assert fit.crop(picture, (80.0, 100.0, 90.0, 110.0), (40, 40)).size == (40, 40)
     assert fit.clip((-30.0, 80.0, 90.0, 110.0)) == pytest.approx((0.0, 80.0, 63.0, 88.0), abs=0.4)
+
+
+LIMITS_MM = {"bleed": 0.3, "inset": 0.3, "off center": 0.5, "tilt": 0.3, "scale": 0.3}
+
+
+@pytest.mark.parametrize("scene", list(scenes()), ids=lambda scene: f"{scene.group}: {scene.name}")
+def test_a_drawn_card_is_placed_within_its_limit(scene: Scene) -> None:
+    """Bleed, inset, place, tilt and scale: no text-bearing corner is off by more than a row's height."""
+    assert error_mm(scene) <= LIMITS_MM[scene.group]
+
+
+def test_a_leaning_card_is_shown_level() -> None:
+    """The bottom band of a card that leans looks like that of one that does not."""
+    box, size = (3.0, 81.0, 26.0, 86.5), (276, 66)
+    level, leaning = gray(card(bleed_mm=3.175)), gray(card(bleed_mm=3.175).rotate(2.0, Image.Resampling.BICUBIC))
+
+    shown = [np.asarray(fit_card(picture).crop(picture, box, size), dtype=float) for picture in (level, leaning)]
+
+    assert np.corrcoef(shown[0].ravel(), shown[1].ravel())[0, 1] > 0.85
+    assert fit_card(leaning).tilt_deg == pytest.approx(-2.0, abs=0.1)
+
+
+@pytest.mark.parametrize("rotation_deg", [0, 90])
+def test_turning_an_off_center_fit_keeps_the_card_in_place(rotation_deg: int) -> None:
+    """The other way up, the same pixels are the card's: its opposite corners change places."""
+    picture = Image.new("RGB", (900, 1200), (200, 190, 170))
+    picture.paste(card(), (100, 40))
+    fit = fit_card(gray(picture.rotate(rotation_deg, expand=True)))
+
+    turned = fit.turned()
+
+    assert turned.point(0.0, 0.0) == pytest.approx(fit.point(63.0, 88.0))
+    assert turned.turned().matrix == pytest.approx(fit.matrix)

@@ -25,6 +25,7 @@ def extract(
         "has_bleed": fit.has_bleed,
         "bleed_mm": round(fit.bleed_mm, 3),
         "rotation_deg": fit.rotation_deg,
+        "tilt_deg": fit.tilt_deg,
         "matrix": [round(value, 6) for value in fit.matrix],
         "confidence": confidence,
     }

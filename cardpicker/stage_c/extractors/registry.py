@@ -54,14 +54,14 @@ class ModuleExtractor:
 
 
 EXTRACTORS: tuple[Extractor, ...] = (
-    ModuleExtractor("bottom_text", 3),
-    ModuleExtractor("geometry", 1),
+    ModuleExtractor("bottom_text", 4),
+    ModuleExtractor("geometry", 2),
     ModuleExtractor("collector_line", 1),
     ModuleExtractor("the_list_mark", 1),
     ModuleExtractor("legal_line", 1),
     ModuleExtractor("artist", 1),
-    ModuleExtractor("art_hash", 1),
-    ModuleExtractor("quality", 2),
+    ModuleExtractor("art_hash", 2),
+    ModuleExtractor("quality", 3),
 )
 
 

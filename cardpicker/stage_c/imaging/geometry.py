@@ -1,25 +1,34 @@
 """Where the card lies in its picture: one map from card millimeters to pixels, with how far to trust it.
 
 The origin of the millimeters is the top left corner of the trimmed card (63 × 88 mm); bleed lies at negative values.
-Only upright rectangles and quarter turns are found here; the text in the bottom band settles which way up the card is.
+Rectangles, quarter turns and small tilts are found here, no perspective; the text in the bottom band settles which way up
+the card is.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+
+from cardpicker.stage_c.imaging.edges import Edge, side_edges
 
 CARD_WIDTH_MM = 63.0
 CARD_HEIGHT_MM = 88.0
 BLEED_MM = 3.175
 BORDER_MM = 2.8  #: Typical printed border from trim to frame at both sides, 2.5 to 3.1 over the frames of all years.
 MAX_INSET_MM = 12.0
+MIN_TILT_DEG, MAX_TILT_DEG = 0.3, 4.0
+LEVEL_FROM_DEG = 1.6  #: Small print is read as well leaning, and resampling costs it more, up to 1.5 degrees.
+MAX_SLOPE_DIFFERENCE = 0.01  #: Between the two sides of one card.
+ASIDE_CONFIDENCE = 0.6
 
 Matrix = tuple[float, float, float, float, float, float]
 BoxMm = tuple[float, float, float, float]  #: Left, top, right, bottom.
+Edges = tuple[Edge | None, Edge | None, Edge | None, Edge | None]  #: Left, right, top, bottom.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +43,7 @@ class CardFit:
     px_per_mm_x: float
     px_per_mm_y: float
     confidence: float
+    tilt_deg: float = 0.0  #: Clockwise lean of the card in the upright picture, about its middle.
 
     @property
     def bleed_mm(self) -> float:
@@ -49,6 +59,12 @@ class CardFit:
         """Return the pixel of a card position."""
         x = (x_mm + self.bleed_left_mm) * self.px_per_mm_x
         y = (y_mm + self.bleed_top_mm) * self.px_per_mm_y
+        if self.tilt_deg:
+            sine, cosine = math.sin(math.radians(self.tilt_deg)), math.cos(math.radians(self.tilt_deg))
+            middle_x = (CARD_WIDTH_MM / 2 + self.bleed_left_mm) * self.px_per_mm_x
+            middle_y = (CARD_HEIGHT_MM / 2 + self.bleed_top_mm) * self.px_per_mm_y
+            dx, dy = x - middle_x, y - middle_y
+            x, y = middle_x + cosine * dx - sine * dy, middle_y + sine * dx + cosine * dy
         if self.rotation_deg == 90:
             return y, self.height_px - x
         if self.rotation_deg == 180:
@@ -67,6 +83,10 @@ class CardFit:
 
     def crop(self, pixels: NDArray[np.uint8], box_mm: BoxMm, size_px: tuple[int, int]) -> Image.Image:
         """Return the upright content of ``box_mm``, clipped to the picture, resampled to ``size_px`` (width, height)."""
+        if abs(self.tilt_deg) >= LEVEL_FROM_DEG:
+            return self._leveled(pixels, box_mm, size_px)
+        if self.tilt_deg:
+            return replace(self, tilt_deg=0.0).crop(pixels, box_mm, size_px)
         (xa, ya), (xb, yb) = self.point(*box_mm[:2]), self.point(*box_mm[2:])
         left, right = sorted((min(max(xa, 0.0), self.width_px), min(max(xb, 0.0), self.width_px)))
         top, bottom = sorted((min(max(ya, 0.0), self.height_px), min(max(yb, 0.0), self.height_px)))
@@ -84,10 +104,25 @@ class CardFit:
         resized = part.resize(size, Image.Resampling.BICUBIC, box=inner)
         return resized.rotate(-self.rotation_deg, expand=True) if self.rotation_deg else resized
 
+    def _leveled(self, pixels: NDArray[np.uint8], box_mm: BoxMm, size_px: tuple[int, int]) -> Image.Image:
+        """Return what ``crop`` does of a card that leans."""
+        left, top, right, bottom = self.clip(box_mm)
+        corners = [self.point(x, y) for x in (left, right) for y in (top, bottom)]
+        near = [max(0, int(min(corner[axis] for corner in corners)) - 2) for axis in (0, 1)]
+        far = [int(max(corner[axis] for corner in corners)) + 3 for axis in (0, 1)]
+        part = Image.fromarray(np.ascontiguousarray(pixels[near[1] : max(far[1], near[1] + 1), near[0] : far[0]]))
+        (x0, y0), (x1, y1), (x2, y2) = corners[0], corners[2], corners[1]
+        shrink = max(1, int(math.hypot(x1 - x0, y1 - y0) / size_px[0]))
+        part = part.reduce(shrink) if shrink > 1 else part
+        across = ((x1 - x0) / size_px[0], (y1 - y0) / size_px[0])
+        down = ((x2 - x0) / size_px[1], (y2 - y0) / size_px[1])
+        rows = (across[0], down[0], x0 - near[0], across[1], down[1], y0 - near[1])
+        data = tuple(value / shrink for value in rows)
+        return part.transform(size_px, Image.Transform.AFFINE, data, Image.Resampling.BICUBIC)
+
     def clip(self, box_mm: BoxMm) -> BoxMm:
         """Return the part of ``box_mm`` that the picture shows."""
-        upright = (self.width_px, self.height_px)
-        width, height = upright if self.rotation_deg in (0, 180) else upright[::-1]
+        width, height = self._upright_px
         return (
             max(box_mm[0], -self.bleed_left_mm),
             max(box_mm[1], -self.bleed_top_mm),
@@ -97,16 +132,18 @@ class CardFit:
 
     def turned(self) -> CardFit:
         """Return the same fit with the card the other way up."""
-        return CardFit(
-            width_px=self.width_px,
-            height_px=self.height_px,
+        width, height = self._upright_px
+        return replace(
+            self,
             rotation_deg=(self.rotation_deg + 180) % 360,
-            bleed_left_mm=self.bleed_left_mm,
-            bleed_top_mm=self.bleed_top_mm,
-            px_per_mm_x=self.px_per_mm_x,
-            px_per_mm_y=self.px_per_mm_y,
-            confidence=self.confidence,
+            bleed_left_mm=width / self.px_per_mm_x - CARD_WIDTH_MM - self.bleed_left_mm,
+            bleed_top_mm=height / self.px_per_mm_y - CARD_HEIGHT_MM - self.bleed_top_mm,
         )
+
+    @property
+    def _upright_px(self) -> tuple[int, int]:
+        sizes = (self.width_px, self.height_px)
+        return sizes if self.rotation_deg in (0, 180) else (sizes[1], sizes[0])
 
 
 def bleed_of_ratio(ratio: float) -> float:
@@ -126,16 +163,79 @@ def fit_card(gray: NDArray[np.uint8]) -> CardFit:
     rotation = 90 if width_px > height_px else 0
     upright = np.rot90(gray, -1) if rotation else gray
     height, width = (int(side) for side in upright.shape)
-    bleed, top, confidence = _bleed(upright)
+    edges = side_edges(upright)
+    place = _on_background(edges, width, height) or _by_border(upright, edges)
     return CardFit(
         width_px=width_px,
         height_px=height_px,
         rotation_deg=rotation,
-        bleed_left_mm=bleed,
-        bleed_top_mm=top,
-        px_per_mm_x=width / (CARD_WIDTH_MM + 2 * bleed),
-        px_per_mm_y=height / (CARD_HEIGHT_MM + 2 * top),
-        confidence=confidence,
+        bleed_left_mm=place.left_mm,
+        bleed_top_mm=place.top_mm,
+        px_per_mm_x=place.px_per_mm_x,
+        px_per_mm_y=place.px_per_mm_y,
+        confidence=place.confidence,
+        tilt_deg=_tilt(edges[0], edges[1]),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where the trim lies in the upright picture."""
+
+    left_mm: float
+    top_mm: float
+    px_per_mm_x: float
+    px_per_mm_y: float
+    confidence: float
+
+
+def _tilt(left: Edge | None, right: Edge | None) -> float:
+    """Return the lean that both sides show, in degrees clockwise; 0 where they differ or hardly lean."""
+    if left is None or right is None or abs(left.slope + right.slope) > MAX_SLOPE_DIFFERENCE:
+        return 0.0
+    tilt = math.degrees(math.atan((right.slope - left.slope) / 2))
+    return round(tilt, 2) if MIN_TILT_DEG <= abs(tilt) <= MAX_TILT_DEG else 0.0
+
+
+def _on_background(edges: Edges, width: int, height: int) -> _Place | None:
+    """Return the place of a card whose own four edges show: a rectangle whose ratio implies the border behind them."""
+    left, right, top, bottom = edges
+    if left is None or right is None or top is None or bottom is None:
+        return None
+    wide, high = width - left.at_px - right.at_px, height - top.at_px - bottom.at_px
+    bleed = bleed_of_ratio(min(wide / high, 0.95))
+    bleed = 0.0 if abs(bleed) < 0.8 else bleed
+    x, y = wide / (CARD_WIDTH_MM + 2 * bleed), high / (CARD_HEIGHT_MM + 2 * bleed)
+    borders = [edge.band_px / x - bleed for edge in (left, right)]
+    if not 0 <= bleed <= 2 * BLEED_MM or not all(abs(border - BORDER_MM) < 0.8 for border in borders):
+        return None
+    return _Place(
+        left_mm=left.at_px / x + bleed, top_mm=top.at_px / y + bleed, px_per_mm_x=x, px_per_mm_y=y, confidence=0.9
+    )
+
+
+def _by_border(upright: NDArray[np.uint8], edges: Edges) -> _Place:
+    """Return the place from the picture's ratio and the width of the border at both sides."""
+    height, width = (int(side) for side in upright.shape)
+    bleed, top, confidence = _bleed(upright)
+    if confidence <= ASIDE_CONFIDENCE and (aside := _aside(edges, width, height)) is not None:
+        return aside
+    x, y = width / (CARD_WIDTH_MM + 2 * bleed), height / (CARD_HEIGHT_MM + 2 * top)
+    return _Place(left_mm=bleed, top_mm=top, px_per_mm_x=x, px_per_mm_y=y, confidence=confidence)
+
+
+def _aside(edges: Edges, width: int, height: int) -> _Place | None:
+    """Return the place of a card off the middle of a ground like its border, from the edges of its frame."""
+    left, right, top, _ = edges
+    if left is None or right is None or top is None:
+        return None
+    scale = (width - left.at_px - right.at_px) / (CARD_WIDTH_MM - 2 * BORDER_MM)
+    margins = [left.at_px / scale - BORDER_MM, right.at_px / scale - BORDER_MM, top.at_px / scale - BORDER_MM]
+    below = height / scale - CARD_HEIGHT_MM - margins[2]
+    if not all(-1.0 <= margin <= MAX_INSET_MM for margin in (*margins, below)):
+        return None
+    return _Place(
+        left_mm=margins[0], top_mm=margins[2], px_per_mm_x=scale, px_per_mm_y=scale, confidence=ASIDE_CONFIDENCE
     )
 
 
@@ -149,6 +249,8 @@ def _bleed(upright: NDArray[np.uint8]) -> tuple[float, float, float]:
     if border is None:
         return snapped, snapped, 0.6 if near < 0.6 else 0.3
     by_border = (2 * BORDER_MM - CARD_WIDTH_MM * border) / (2 * (border - 1))
+    if near >= 0.4 and abs(by_border - by_ratio) < min(0.8, abs(by_border - snapped)):
+        return by_ratio, by_ratio, 0.85  # An unusual bleed, which ratio and border agree on.
     if abs(by_border - snapped) < 1.3:
         return snapped, snapped, 0.95 if near < 0.6 else 0.8
     if snapped + 1.3 <= by_border <= MAX_INSET_MM:

@@ -25,8 +25,8 @@ GLYPH_WIDTH_MM = 9.0  #: Blurred letters run together; a frame line is longer st
 ROW_GAP_MM = 2.6  #: Between a number and its rarity; the left and right blocks are farther apart.
 ROW_MIN_WIDTH_MM = 2.2
 EXTEND_GAP_MM, EXTEND_MM, EXTEND_CLARITY = 1.3, 6.0, 4.5
-MAX_ROWS = 7
-CUT_MM = 0.2
+MAX_ROWS, MAX_ROWS_UNSURE = 7, 9
+CUT_MM, SURE_FIT = 0.2, 0.8
 MARGIN_MM = 0.7
 LINE_MM = (4.5, 2.8)  #: Straight runs at least this wide or this high are frame lines, not letters.
 CLEAR_OF_NOISE = 2.2  #: Stroke height over the median of the row's box; texture alone stays below.
@@ -84,10 +84,16 @@ def find_rows(gray: Levels, fit: CardFit, band_mm: BoxMm) -> tuple[TextRow, ...]
         noise = row.contrast < FAINT * strongest or (
             row.clarity < CLEAR_OF_NOISE and row.contrast < 2 * FAINT * strongest
         )
-        noise = noise or row.box_mm[1] < band_mm[1] + CUT_MM  # Cut off by the band: half a line of rules text.
+        # Where the card is placed well, what the band cuts off is half a line of rules text.
+        noise = noise or (fit.confidence >= SURE_FIT and row.box_mm[1] < band_mm[1] + CUT_MM)
         if not noise and not any(_overlap(row.box_mm, other.box_mm) > 0.3 for other in chosen):
             chosen.append(row)
-    return tuple(sorted(chosen[:MAX_ROWS], key=lambda row: (row.box_mm[1], row.box_mm[0])))
+    return tuple(
+        sorted(
+            chosen[: MAX_ROWS if fit.confidence >= SURE_FIT else MAX_ROWS_UNSURE],
+            key=lambda row: (row.box_mm[1], row.box_mm[0]),
+        )
+    )
 
 
 def _stretch(band: Levels) -> Levels:
