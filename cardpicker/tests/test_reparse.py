@@ -32,7 +32,7 @@ ROWS: dict[str, Any] = {
 
 def test_stored_rows_give_what_an_extractor_gave_with_the_image() -> None:
     """The whole line, and the artist that the card's printings have."""
-    parsed = reparse({"bottom_text": ROWS}, extractor_versions(), ComputeContext(artists=("Tyler Jacobson",)), LEXICON)
+    parsed = reparse({"bottom_text": ROWS}, ComputeContext(artists=("Tyler Jacobson",)), LEXICON)
 
     assert set(parsed) == set(FROM_TEXT)
     line = parsed["collector_line"]
@@ -40,20 +40,23 @@ def test_stored_rows_give_what_an_extractor_gave_with_the_image() -> None:
     assert parsed["artist"]["artist"] == "Tyler Jacobson"
 
 
-@pytest.mark.parametrize(
-    ("readings", "versions"),
-    [
-        ({}, extractor_versions()),
-        ({"bottom_text": {"error": "ValueError: odd"}}, extractor_versions()),
-        ({"bottom_text": ROWS}, {**extractor_versions(), "bottom_text": 0}),
-    ],
-    ids=["none", "failed", "of another reader"],
-)
-def test_nothing_is_made_of_rows_that_are_not_there_or_mean_something_else(
-    readings: dict[str, Any], versions: dict[str, int]
-) -> None:
+@pytest.mark.parametrize("readings", [{}, {"bottom_text": {"error": "ValueError: odd"}}], ids=["none", "failed"])
+def test_nothing_is_made_of_rows_that_are_not_there(readings: dict[str, Any]) -> None:
     """Silence is not an empty line."""
-    assert reparse(readings, versions, ComputeContext(), LEXICON) == {}
+    assert reparse(readings, ComputeContext(), LEXICON) == {}
+
+
+@pytest.mark.django_db
+def test_rows_of_an_older_reader_are_parsed_and_stay_due_to_be_read_again() -> None:
+    """The parsers' versions are today's, the evidence as a whole is not."""
+    card = read_card("Opt", readings={"bottom_text": ROWS})
+    ImageEvidence.objects.update(extractor_versions={**extractor_versions(), "bottom_text": 0}, manifest="old")
+
+    call_command("reparse_collector_evidence", "--write", stdout=StringIO(), stderr=StringIO())
+
+    evidence = ImageEvidence.objects.get(card=card)
+    assert (evidence.collector_number, evidence.manifest) == ("65", "old")
+    assert evidence.extractor_versions == {**extractor_versions(), "bottom_text": 0}
 
 
 @pytest.mark.django_db

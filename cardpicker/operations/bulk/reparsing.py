@@ -67,7 +67,7 @@ class ReparseEvidence:
         changed_cards: list[int] = []
         for row, parsed in _parsed(card_ids):
             if not parsed:
-                counts["no rows of today's reader"] += 1
+                counts["no stored rows"] += 1
                 continue
             differing = list(_differences(row, parsed))
             is_same = all(row.readings.get(name) == reading for name, reading in parsed.items())
@@ -97,7 +97,7 @@ def _parsed(card_ids: Collection[int]) -> Iterator[tuple[ImageEvidence, dict[str
     lexicon = Lexicon(set_codes=load_lexicon())
     for row in rows:
         context = ComputeContext(artists=artists.get(row.card.name_key, ()))
-        parsed = reparse(row.readings, row.extractor_versions, context, lexicon)
+        parsed = reparse(row.readings, context, lexicon)
         yield row, {name: _cleaned(reading) for name, reading in parsed.items()}
 
 
