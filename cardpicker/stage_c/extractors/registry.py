@@ -62,6 +62,7 @@ EXTRACTORS: tuple[Extractor, ...] = (
     ModuleExtractor("artist", 1),
     ModuleExtractor("art_hash", 2),
     ModuleExtractor("quality", 3),
+    ModuleExtractor("frame", 1),
 )
 
 
