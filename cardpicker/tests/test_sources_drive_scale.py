@@ -128,14 +128,13 @@ def test_a_folder_that_was_not_seen_is_listed_whole_the_next_time(drive: DriveRi
     assert drive.sync(changes_only=True).new == 1
 
 
-def test_another_folder_is_listed_whole(drive: DriveRig) -> None:
-    """What is remembered belongs to the address."""
-    drive.google.picture(1)
+def test_another_address_is_listed_whole(drive: DriveRig) -> None:
+    """What is remembered belongs to the address, also where its folders are the same."""
+    drive.google.folder("sub-folder-a-0001")
+    drive.google.picture(1, "sub-folder-a-0001")
     drive.sync()
-    drive.google.folder("other-root-folder")
-    drive.google.picture(2, "other-root-folder")
     source = drive.source()
-    source.location = "other-root-folder"
+    source.location = "sub-folder-a-0001"
     source.save()
 
-    assert drive.sync(changes_only=True).new == 1
+    assert drive.sync(changes_only=True).unchanged == 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -10,8 +12,14 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from cardpicker.models import Card, FetchBudget, Source
+from cardpicker.stage_c.departures import Departures, Flight
+from cardpicker.stage_c.evidence import ComputeContext
+from cardpicker.stage_c.fetch.fetcher import Trust
 from cardpicker.stage_c.fetch.limiter import GOOGLE_IMAGE, MAX_WIDENING, take, take_permits
+from cardpicker.stage_c.fetch.location import ImagePlace
 from cardpicker.stage_c.outcomes import Failed, Gone, LockedOut, Throttled
+from cardpicker.stage_c.plan import load_plans
+from cardpicker.stage_c.settings import StageCSettings
 from cardpicker.tests import misbehaving_server as on
 from cardpicker.tests.misbehaving_server import MisbehavingServer, misbehaving_server
 from cardpicker.tests.stage_c_jobs import image
@@ -139,6 +147,29 @@ def test_without_a_permit_nothing_is_asked(server: MisbehavingServer) -> None:
     assert counts["Throttled"] + counts.get("Deferred", 0) == 6
     assert server.paths == []
     assert take(GOOGLE_IMAGE, 1, 100.0).widening == 1.0
+
+
+def test_a_moment_without_a_permit_is_no_permit(server: MisbehavingServer) -> None:
+    """That a permit may be had soon is no leave to fetch, however soon it is."""
+    serve(server, 1)
+    [card] = drive_cards(1)
+    [plan] = load_plans([card.pk])
+    location = server.url(path(0))
+    flight = Flight(
+        plan=plan,
+        place=ImagePlace(
+            location=location, destination=GOOGLE_IMAGE, trust=Trust(private_hosts=frozenset({"127.0.0.1"}))
+        ),
+        context=ComputeContext(),
+        starts_at=time.monotonic(),
+        may_start=False,
+    )
+
+    with contextlib.closing(Departures(StageCSettings(), {})) as departures:
+        outcome = departures.fetch(flight)
+
+    assert isinstance(outcome, Throttled) and outcome.is_ours
+    assert server.connections == 0
 
 
 def test_a_lockout_leaves_a_probe_and_its_success_a_slow_ramp(server: MisbehavingServer) -> None:
