@@ -23,7 +23,7 @@ from cardpicker.tests.worker_rig import missing, running_worker
 PROCESSES = 4
 #: More make a longer run of the same: CARDPICKER_E2E_CARDS=2000 takes a quarter of an hour.
 CARDS = int(os.environ.get("CARDPICKER_E2E_CARDS", "90"))
-#: One card in so many is one of each fault.
+#: One card in so many is one of each fault, and one in five times as many is throttled.
 EVERY = 30
 FAULTS = ("html", "empty", "gone", "private", "broken", "throttled", "slow", "short")
 CLIENT_RATE_PER_S = 7.0
@@ -39,7 +39,8 @@ def identifier(number: int) -> str:
 def fault(number: int) -> str:
     """Return what is wrong with an image, empty when nothing is."""
     place = number % EVERY
-    return FAULTS[place] if place < len(FAULTS) else ""
+    found = FAULTS[place] if place < len(FAULTS) else ""
+    return "" if found == "throttled" and number > EVERY and number % (5 * EVERY) > EVERY else found
 
 
 class BadDays:

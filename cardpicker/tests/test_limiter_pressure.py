@@ -53,15 +53,15 @@ def let_pass(seconds: float) -> None:
 
 @pytest.mark.django_db
 def test_pressure_widens_everybodys_interval_by_a_factor_up_to_a_limit() -> None:
-    """Each new pressure multiplies; the eighth changes nothing any more."""
+    """Each new pressure multiplies; the last ones change nothing any more."""
     seen = []
-    for _ in range(8):
+    for _ in range(12):
         slow_down(GOOGLE_IMAGE, None)
         seen.append(take(GOOGLE_IMAGE, 1, RATE).widening)
         let_pass(ONE_PRESSURE_S + 1)
 
     assert seen[0] == pytest.approx(WIDEN_BY, rel=0.01)
-    assert seen[1] / seen[0] == pytest.approx(WIDEN_BY, rel=0.05)
+    assert seen[1] / seen[0] == pytest.approx(WIDEN_BY, rel=0.1)
     assert seen[-1] == pytest.approx(MAX_WIDENING, rel=0.01)
 
 
@@ -77,7 +77,7 @@ def test_many_answers_to_one_pressure_widen_once() -> None:
 @pytest.mark.django_db
 def test_a_widened_interval_falls_back_in_a_straight_line() -> None:
     """As much in the first half of the way as in the second; then the rate is the rate again."""
-    for _ in range(8):
+    for _ in range(12):
         slow_down(GOOGLE_IMAGE, None)
         let_pass(ONE_PRESSURE_S + 1)
     slow_down(GOOGLE_IMAGE, None)
@@ -155,8 +155,8 @@ def test_a_row_left_in_the_far_future_is_brought_back() -> None:
 @pytest.mark.django_db
 def test_images_cost_less_than_one_statement_in_five() -> None:
     """Permits are spent one by one and taken several at a time, but not more than are wanted."""
-    purse = Purse(GOOGLE_IMAGE, 1_000.0, 20)
-    take_permits(GOOGLE_IMAGE, 1, 1_000.0)
+    purse = Purse(GOOGLE_IMAGE, RATE, 20)
+    take_permits(GOOGLE_IMAGE, 1, RATE)
 
     with CaptureQueriesContext(connection) as captured:
         moments = [purse.next(wanted).starts_at for wanted in range(60, 0, -1)]

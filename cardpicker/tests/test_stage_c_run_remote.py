@@ -15,7 +15,7 @@ from cardpicker.models import Card, FetchBudget, Source
 from cardpicker.stage_c.departures import Departures, Flight
 from cardpicker.stage_c.evidence import ComputeContext
 from cardpicker.stage_c.fetch.fetcher import Trust
-from cardpicker.stage_c.fetch.limiter import GOOGLE_IMAGE, MAX_WIDENING, take, take_permits
+from cardpicker.stage_c.fetch.limiter import GOOGLE_IMAGE, MAX_WIDENING, WIDEN_BY, take, take_permits
 from cardpicker.stage_c.fetch.location import ImagePlace
 from cardpicker.stage_c.outcomes import Failed, Gone, LockedOut, Throttled
 from cardpicker.stage_c.plan import load_plans
@@ -180,7 +180,7 @@ def test_a_lockout_leaves_a_probe_and_its_success_a_slow_ramp(server: Misbehavin
     throttled, locked_out, fine = drive_cards(3)
 
     run(Recorder(), server, [throttled])
-    assert 1.4 < take(GOOGLE_IMAGE, 1, 100.0).widening <= 1.5
+    assert 1.0 < take(GOOGLE_IMAGE, 1, 100.0).widening <= WIDEN_BY
     run(Recorder(), server, [locked_out])
     assert take(GOOGLE_IMAGE, 6, 100.0).is_probe
     FetchBudget.objects.update(next_permit_at=Source.objects.get().created_at)

@@ -59,15 +59,15 @@ class Purse:
         self._kept.clear()
 
     def _fill(self, count: int) -> None:
-        now = time.monotonic()
         try:
             grant = take(self._destination, count, self._rate_per_s, max_wait_s=self._max_wait_s)
         except Error as error:
             logger.warning(
                 "no shared permits for %s: pacing alone (%s)", self._destination, " ".join(str(error).split())
             )
-            self._kept.append(Permit(starts_at=max(now, self._last_at + self._safe_interval_s())))
+            self._kept.append(Permit(starts_at=max(time.monotonic(), self._last_at + self._safe_interval_s())))
             return
+        now = time.monotonic()  # After the answer: a permit may be used late, but not early.
         self._widening = grant.widening
         self._kept.extend(Permit(starts_at=now + wait_s, is_probe=grant.is_probe) for wait_s in grant.waits_s)
         if not self._kept:
