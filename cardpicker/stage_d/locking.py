@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from django.db import OperationalError, connection
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -62,5 +65,6 @@ def retrying_deadlocks(unit: Callable[[], T]) -> T:
         except OperationalError as error:
             if connection.in_atomic_block or getattr(error.__cause__, "pgcode", None) not in _RETRYABLE:
                 raise
+            logger.warning("PostgreSQL broke a deadlock: the transaction is repeated, attempt %d", attempt + 1)
             time.sleep(PAUSE_S * attempt)
     return unit()

@@ -124,8 +124,8 @@ def test_cards_are_locked_in_primary_key_order(printing: CanonicalCard, rival: T
     assert CardPrintingTag.objects.count() == len(pks)
 
 
-def test_a_deadlock_is_repeated_as_a_whole_a_bounded_number_of_times() -> None:
-    """The unit starts again from its beginning, and gives up with the database's own error."""
+def test_a_deadlock_is_repeated_as_a_whole_a_bounded_number_of_times(caplog: pytest.LogCaptureFixture) -> None:
+    """The unit starts again from its beginning, says so each time, and gives up with the database's own error."""
     attempts: list[int] = []
 
     def deadlock() -> None:
@@ -143,3 +143,4 @@ def test_a_deadlock_is_repeated_as_a_whole_a_bounded_number_of_times() -> None:
     with pytest.raises(OperationalError):
         retrying_deadlocks(deadlock)
     assert len(attempts) == ATTEMPTS
+    assert sum("broke a deadlock" in message for message in caplog.messages) == 1 + ATTEMPTS - 1

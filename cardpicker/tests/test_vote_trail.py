@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 from django.db import transaction
+from django.urls import reverse
 
 from cardpicker.models import CardPrintingTag, SupersededVote, VoteChange, VoteSource
 from cardpicker.stage_d.verdicts import Abstained, SkipReason, Vote
 from cardpicker.stage_d.votes import cast_human_vote, retract_vote, write_machine_votes
+from cardpicker.tests.admin_rows import superuser_client
 from cardpicker.tests.stage_d_cases import make_card, make_printing, make_user
 
 pytestmark = pytest.mark.django_db
@@ -97,3 +99,18 @@ def test_only_a_changed_opinion_counts_as_a_change() -> None:
     vote.confidence = 0.6
     vote.save()
     assert [row[4] for row in trail()] == [VoteChange.REPLACED]
+
+
+def test_the_trail_is_searched_by_card_voter_and_run() -> None:
+    """As its links do; a word that is no number finds no card and breaks nothing."""
+    opt = make_printing("Opt", "xln", "65")
+    card = make_card("Opt")
+    vote = Vote(printing_id=opt.pk, confidence=0.85)
+    write_machine_votes("machine", VoteSource.OCR, {card.pk: vote}, "r1")
+    write_machine_votes("machine", VoteSource.OCR, {card.pk: Abstained(reason=SkipReason.NO_TEXT)}, "r2")
+    browser, address = superuser_client(), reverse("admin:cardpicker_supersededvote_changelist")
+
+    def found(text: str) -> int:
+        return int(browser.get(address, {"q": text}).context["cl"].result_count)
+
+    assert [found(text) for text in (str(card.pk), "machine", "r1", "r2", "elsewhere")] == [1, 1, 1, 1, 0]

@@ -20,7 +20,7 @@ class TrailAdmin(ReadOnlyAdmin[SupersededVote]):
         ("change", titled("why it ended", admin.ChoicesFieldListFilter)),
         ("source", titled("kind", admin.ChoicesFieldListFilter)),
     )
-    search_fields = ("=card_id", "anonymous_id", "run_id__exact", "changed_by_run_id__exact")
+    search_fields = ("card__pk__exact", "anonymous_id", "run_id__exact", "changed_by_run_id__exact")
     search_help_text = "Card's key, voter, or run"
     ordering = ("-pk",)
     fields = (*list_display, "image_version", "run", "changed_by", "grounds")
