@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -63,7 +64,8 @@ def test_a_process_that_died_between_runs_is_replaced(standing: StandingPool, st
     """Its death costs no item."""
     doomed = pids(standing, start_method).pop()
     os.kill(doomed, signal.SIGKILL)
-    wait_until(lambda: doomed not in compute_processes(), "the process to die")
+    # Reaped is more than dead: only then have all its threads let go of its channel.
+    wait_until(lambda: doomed not in {child.pid for child in multiprocessing.active_children()}, "the process to die")
 
     found = outcomes([0.0] * 6, jobs.pid_after, settings_for(start_method), standing=standing)
 
