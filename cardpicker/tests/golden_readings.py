@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from cardpicker.stage_c.compute import compute_card_evidence, warm_up
@@ -16,7 +16,7 @@ from cardpicker.stage_c.evidence import CardEvidence, ComputeContext, JSONValue,
 from cardpicker.stage_c.extractors.registry import extractor_versions
 from cardpicker.tests.card_pictures import card, encode
 
-TABLE = Path(__file__).parent / "golden_readings.json"
+TABLE = Path(__file__).parent / "golden_readings.jsonl"
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_catalogue"
 CONTEXT = ComputeContext(artists=("John Avon", "Kev Walker", "Mathias Kollros"))
 #: Belief and sharpness wobble with the rounding of a processor's vector units; what was read does not.
@@ -52,7 +52,7 @@ def read_all() -> Table:
     for name, image in pictures().items():
         found = compute_card_evidence(image, CONTEXT)
         for extractor, reading in found.readings.items() if isinstance(found, CardEvidence) else ():
-            table[extractor][name] = stable(reading)
+            table[extractor][name] = json.loads(json.dumps(stable(reading)))
     return table
 
 
@@ -65,29 +65,43 @@ def stable(reading: JSONValue | Reading) -> JSONValue:
     return round(reading, 1) if isinstance(reading, float) else reading
 
 
-def dishonest(old: Mapping[str, Mapping[str, JSONValue]], new: Table, versions: Mapping[str, int]) -> list[str]:
-    """Return the extractors that read the same pictures otherwise under the same version."""
-    before, readings = old["versions"], old["readings"]
-    names = [name for name, version in versions.items() if before.get(name) == version]
-    kept = {name: readings.get(name) for name in names}
-    return [
-        name
-        for name, table in kept.items()
-        if isinstance(table, dict)
-        and any(table[picture] != reading for picture, reading in new[name].items() if picture in table)
-    ]
+def load() -> tuple[dict[str, int], Table]:
+    """Return the stored versions and readings; the table has one reading a line."""
+    versions: dict[str, int] = {}
+    readings: Table = {}
+    for line in TABLE.read_text(encoding="utf-8").splitlines() if TABLE.is_file() else ():
+        entry = json.loads(line)
+        versions[entry["extractor"]] = entry["version"]
+        readings.setdefault(entry["extractor"], {})[entry["picture"]] = entry["reading"]
+    return versions, readings
+
+
+def changed(before: Mapping[str, JSONValue], now: Mapping[str, JSONValue]) -> list[str]:
+    """Return the pictures that both have and that read otherwise."""
+    return [picture for picture, reading in now.items() if picture in before and before[picture] != reading]
+
+
+def dishonest(old: Table, new: Table, unraised: Collection[str]) -> list[str]:
+    """Return the extractors of ``unraised`` version that read the same pictures otherwise."""
+    return [name for name in unraised if changed(old.get(name, {}), new[name])]
 
 
 def main() -> int:
     """Write the table, unless an extractor changed without its version."""
-    fresh = read_all()
-    if TABLE.is_file():
-        liars = dishonest(json.loads(TABLE.read_text()), fresh, extractor_versions())
-        if liars:
-            print(f"raise the version of {', '.join(liars)} in extractors/registry.py first")
-            return 1
-    table = {"versions": extractor_versions(), "readings": fresh}
-    TABLE.write_text(json.dumps(table, ensure_ascii=False, indent=1, sort_keys=True) + "\n")
+    fresh, versions = read_all(), extractor_versions()
+    old_versions, old = load()
+    liars = dishonest(old, fresh, [name for name, version in versions.items() if old_versions.get(name) == version])
+    if liars:
+        print(f"raise the version of {', '.join(liars)} in extractors/registry.py first")
+        return 1
+    lines = [
+        json.dumps(
+            {"extractor": name, "version": versions[name], "picture": picture, "reading": reading}, ensure_ascii=False
+        )
+        for name, readings in fresh.items()
+        for picture, reading in readings.items()
+    ]
+    TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return 0
 
 

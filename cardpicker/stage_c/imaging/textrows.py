@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
-from PIL import Image, ImageFilter
+from PIL import ImageFilter
 from scipy import ndimage
 
 from cardpicker.stage_c.imaging.geometry import BoxMm, CardFit
@@ -294,8 +294,3 @@ def _clean(strip: Levels, row: TextRow, px_per_mm: float, strokes_only: bool) ->
     high = max(high, low + 24.0)
     paper = 255 - np.clip((np.arange(256) - low) * (255.0 / (high - low)), 0, 255)
     return np.asarray(paper.astype(np.uint8)[ink], dtype=np.uint8)
-
-
-def as_image(packed: PackedRows) -> Image.Image:
-    """Return the packed rows as a picture, to look at."""
-    return Image.fromarray(packed.pixels)
