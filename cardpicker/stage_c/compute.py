@@ -6,10 +6,11 @@ Pure but for the process's OCR engine and lexicon, which ``warm_up`` sets once p
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from cardpicker.stage_c.evidence import CardEvidence, ComputeContext, Lexicon, Reading
-from cardpicker.stage_c.extractors.registry import EXTRACTORS, Extractor, extractor_versions, manifest
+from cardpicker.stage_c.extractors.registry import EXTRACTORS, Extractor, extractor_versions, manifest, unchanged
 from cardpicker.stage_c.imaging.decode import NormalizedImage, decode
 from cardpicker.stage_c.imaging.hashing import signed64
 from cardpicker.stage_c.imaging.ocr import ACTIVE, OcrUnavailableError
@@ -48,11 +49,12 @@ def compute_card_evidence(image: bytes, context: ComputeContext) -> CardEvidence
     normalized = decode(image)
     if isinstance(normalized, Unusable):
         return normalized
-    readings = extract_all(normalized, context, _PROCESS.lexicon, EXTRACTORS)
+    digest = hashlib.sha256(image).hexdigest()
+    readings = extract_all(normalized, context, _PROCESS.lexicon, EXTRACTORS, kept=kept_readings(context, digest))
     line = readings.get("collector_line", {})
     art = readings.get("art_hash", {}).get("hash")
     return CardEvidence(
-        image_sha256=hashlib.sha256(image).hexdigest(),
+        image_sha256=digest,
         manifest=manifest(),
         extractor_versions=extractor_versions(),
         readings=readings,
@@ -64,12 +66,34 @@ def compute_card_evidence(image: bytes, context: ComputeContext) -> CardEvidence
     )
 
 
+def kept_readings(context: ComputeContext, image_sha256: str) -> dict[str, Reading]:
+    """Return the known readings that still hold: of the same bytes, by extractors that would read the same again."""
+    known = context.known
+    if known is None or known.image_sha256 != image_sha256:
+        return {}
+    sound = {name: reading for name, reading in known.readings.items() if "error" not in reading}
+    held = unchanged({name: version for name, version in known.versions.items() if name in sound})
+    return {name: sound[name] for name in held}
+
+
 def extract_all(
-    image: NormalizedImage, context: ComputeContext, lexicon: Lexicon, extractors: Sequence[Extractor]
+    image: NormalizedImage,
+    context: ComputeContext,
+    lexicon: Lexicon,
+    extractors: Sequence[Extractor],
+    *,
+    kept: Mapping[str, Reading] = MappingProxyType({}),
 ) -> dict[str, Reading]:
-    """Run ``extractors`` in order; one that fails leaves its error as its reading, and the others go on."""
+    """Run ``extractors`` in order; one that fails leaves its error as its reading, and the others go on.
+
+    Args:
+        kept: readings that still hold; their extractors do not run.
+    """
     readings: dict[str, Reading] = {}
     for extractor in extractors:
+        if extractor.name in kept:
+            readings[extractor.name] = kept[extractor.name]
+            continue
         try:
             readings[extractor.name] = extractor.extract(image, readings, context, lexicon)
         except OcrUnavailableError:

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cardpicker.stage_c.conveyor import ConveyorSettings, Payload
 from cardpicker.stage_c.evidence import ComputeContext
@@ -97,7 +97,7 @@ class Departures:
             yield Flight(
                 plan=plan,
                 place=place,
-                context=self._contexts.get(plan.name_key, ComputeContext()),
+                context=replace(self._contexts.get(plan.name_key, ComputeContext()), known=plan.known),
                 starts_at=max(time.monotonic(), permit.starts_at),
                 is_probe=permit.is_probe,
                 may_start=permit.is_granted,

@@ -17,10 +17,20 @@ class Lexicon:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KnownReadings:
+    """What was read off a card's image before; worth something for the same bytes only."""
+
+    image_sha256: str
+    versions: Mapping[str, int]  #: Of the extractors that read it.
+    readings: Mapping[str, Reading]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ComputeContext:
     """What is known of one card before its image is read."""
 
     artists: tuple[str, ...] = ()  #: Artists of the printings with the card's name, in a stable order.
+    known: KnownReadings | None = None  #: Readings of unchanged extractors are kept, so that only stale ones run.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,13 @@
-"""What a batch knows of its cards before anything is fetched: two queries, then plain values that threads may see."""
+"""What a batch knows of its cards before anything is fetched: three queries, then plain values that threads may see."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cardpicker.models import Card
+from cardpicker.models import Card, ImageEvidence
 from cardpicker.stage_c.currency import current_evidence
+from cardpicker.stage_c.evidence import KnownReadings
 from cardpicker.stage_c.transfer import Checksums, checksums_of
 
 
@@ -23,16 +24,36 @@ class CardPlan:
     resource_key: str
     name_key: str
     is_current: bool  #: Its evidence needs no reading.
+    known: KnownReadings | None = None  #: What older extractors read off this version of its image.
 
 
 def load_plans(card_ids: Sequence[int]) -> list[CardPlan]:
     """Return the cards that their sources still list, in the order of ``card_ids``, each once."""
     found = Card.objects.present().order_by().select_related("source").in_bulk(card_ids)
     current = set(current_evidence().filter(card_id__in=card_ids).values_list("card_id", flat=True))
-    return [_plan(found[card_id], card_id in current) for card_id in dict.fromkeys(card_ids) if card_id in found]
+    known = _known({card_id: card.image_version for card_id, card in found.items() if card_id not in current})
+    return [
+        _plan(found[card_id], card_id in current, known.get(card_id))
+        for card_id in dict.fromkeys(card_ids)
+        if card_id in found
+    ]
 
 
-def _plan(card: Card, is_current: bool) -> CardPlan:
+def _known(image_versions: Mapping[int, str]) -> dict[int, KnownReadings]:
+    """Return the stored readings of cards whose image is still the one that was read.
+
+    Evidence without a manifest was taken back on purpose: it is read anew, whole.
+    """
+    rows = ImageEvidence.objects.filter(card_id__in=image_versions).exclude(manifest="")
+    fields = rows.values_list("card_id", "image_version", "image_sha256", "extractor_versions", "readings")
+    return {
+        card_id: KnownReadings(image_sha256=sha256, versions=versions, readings=readings)
+        for card_id, image_version, sha256, versions, readings in fields
+        if image_version == image_versions[card_id] and isinstance(versions, dict) and isinstance(readings, dict)
+    }
+
+
+def _plan(card: Card, is_current: bool, known: KnownReadings | None) -> CardPlan:
     return CardPlan(
         card_id=card.pk,
         image_version=card.image_version,
@@ -43,4 +64,5 @@ def _plan(card: Card, is_current: bool) -> CardPlan:
         resource_key=card.resource_key,
         name_key=card.name_key,
         is_current=is_current,
+        known=known,
     )

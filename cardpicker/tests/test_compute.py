@@ -114,6 +114,7 @@ class Scripted:
     name: str
     failure: Exception | None = None
     version: int = 1
+    needs: tuple[str, ...] = ()
 
     def extract(
         self, image: NormalizedImage, so_far: Mapping[str, Reading], context: ComputeContext, lexicon: Lexicon

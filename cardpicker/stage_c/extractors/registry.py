@@ -32,6 +32,10 @@ class Extractor(Protocol):
     def version(self) -> int:
         """Raised whenever its readings may change."""
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The extractors whose readings it uses; when one of them is stale, so is it."""
+
     def extract(
         self, image: NormalizedImage, so_far: Mapping[str, Reading], context: ComputeContext, lexicon: Lexicon
     ) -> Reading:
@@ -44,6 +48,7 @@ class ModuleExtractor:
 
     name: str
     version: int
+    needs: tuple[str, ...] = ()
 
     def extract(
         self, image: NormalizedImage, so_far: Mapping[str, Reading], context: ComputeContext, lexicon: Lexicon
@@ -53,17 +58,28 @@ class ModuleExtractor:
         return run(image, so_far, context, lexicon)
 
 
+_TEXT = ("bottom_text",)  # Also the way up that the text settled, which every crop needs.
+
 EXTRACTORS: tuple[Extractor, ...] = (
     ModuleExtractor("bottom_text", 4),
-    ModuleExtractor("geometry", 2),
-    ModuleExtractor("collector_line", 1),
-    ModuleExtractor("the_list_mark", 1),
-    ModuleExtractor("legal_line", 1),
-    ModuleExtractor("artist", 1),
-    ModuleExtractor("art_hash", 2),
-    ModuleExtractor("quality", 3),
-    ModuleExtractor("frame", 1),
+    ModuleExtractor("geometry", 2, _TEXT),
+    ModuleExtractor("collector_line", 1, _TEXT),
+    ModuleExtractor("the_list_mark", 1, _TEXT),
+    ModuleExtractor("legal_line", 1, _TEXT),
+    ModuleExtractor("artist", 1, (*_TEXT, "collector_line")),
+    ModuleExtractor("art_hash", 2, _TEXT),
+    ModuleExtractor("quality", 3, _TEXT),
+    ModuleExtractor("frame", 1, (*_TEXT, "quality")),
 )
+
+
+def unchanged(versions: Mapping[str, int]) -> frozenset[str]:
+    """Return the extractors whose readings of these ``versions`` are today's: neither they nor what they need changed."""
+    kept: set[str] = set()
+    for extractor in EXTRACTORS:
+        if versions.get(extractor.name) == extractor.version and kept.issuperset(extractor.needs):
+            kept.add(extractor.name)
+    return frozenset(kept)
 
 
 def extractor_versions() -> dict[str, int]:
