@@ -150,9 +150,7 @@ def test_nothing_is_left_after_the_consumers_error(start_method: str) -> None:
     before = compute_processes()
 
     def consume() -> None:
-        with contextlib.closing(
-            run(range(100), to_payload, jobs.echo, settings=settings_for(start_method))
-        ) as results:
+        with contextlib.closing(run(range(100), to_payload, jobs.echo, settings=settings_for(start_method))) as results:
             for _ in results:
                 raise OSError("the disk is full")
 
