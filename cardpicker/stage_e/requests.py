@@ -6,6 +6,7 @@ Requests coalesce: at most one a transaction, at most twice the slots waiting in
 from __future__ import annotations
 
 import functools
+import math
 from datetime import timedelta
 
 from django.conf import settings
@@ -14,6 +15,10 @@ from django.utils import timezone
 from django_q.conf import Conf
 from django_q.models import OrmQ
 from django_q.tasks import async_task
+
+from cardpicker.models import PilotRunLedger, RunStatus
+from cardpicker.stage_e import work
+from cardpicker.stage_e.vitals import host_name
 
 DISPATCH_TASK = "cardpicker.stage_e.dispatch.dispatch_for_card"
 #: Past django-q2's own time-out, a worker that still held the task is gone.
@@ -53,5 +58,13 @@ def _enqueue(card_id: int | None, reason: str) -> None:
         return
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_QUEUE_LOCK,))
-        if waiting_requests() < most:
+        waiting = waiting_requests()
+        for _ in range(min(most - waiting, max(1, _missing_dispatches() - waiting))):
             async_task(DISPATCH_TASK, card_id, reason, task_name=f"dispatch {reason}"[:100])
+
+
+def _missing_dispatches() -> int:
+    """Return how many more dispatches could be at work on this host, for what is due: a flood fills every slot."""
+    slots, batch = settings.STAGE_E.slots, settings.STAGE_E.micro_batch_size
+    wanted = math.ceil(work.count_due(at_most=slots * batch) / batch)
+    return wanted - PilotRunLedger.objects.filter(status=RunStatus.RUNNING, host=host_name()).count()

@@ -198,9 +198,14 @@ def mark_due(card_ids: Collection[int], reason: str) -> int:
 
 def is_due() -> bool:
     """Whether any card could be claimed now."""
+    return count_due(at_most=1) > 0
+
+
+def count_due(*, at_most: int) -> int:
+    """Return how many cards could be claimed now; counting ends at ``at_most``."""
     due = CardWork.objects.filter(due_at__lte=Now(), lease_owner__isnull=True, quarantined_at__isnull=True)
     # In the order of the index of due work: where much is due, a plan without one may read all that is done first.
-    return bool(due.order_by("due_at", "pk").values_list("pk")[:1])
+    return len(due.order_by("due_at", "pk").values_list("pk")[:at_most])
 
 
 def any_due(card_ids: Collection[int]) -> bool:

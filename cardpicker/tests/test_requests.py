@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import uuid
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +15,7 @@ from django_q.models import OrmQ
 from pytest_django import Settings
 
 from cardpicker.models import Card, CardWork
+from cardpicker.stage_e import ledger
 from cardpicker.stage_e.dispatch import dispatch_for_card
 from cardpicker.stage_e.requests import (
     DISPATCH_TASK,
@@ -80,15 +82,35 @@ def test_rolled_back_save_leaves_no_task() -> None:
     assert queued() == []
 
 
-def test_thousand_saves_of_one_transaction_are_one_task() -> None:
-    """A flood leaves every card due and somebody to look."""
+def test_thousand_saves_of_one_transaction_are_a_task_for_each_slot() -> None:
+    """A flood leaves every card due and as many to look as may be at work."""
     cards = bare_cards(1000)
     with transaction.atomic():
         for card in cards:
             card.save(update_fields=["name"])
 
-    assert len(queued()) == 1
+    assert len(queued()) == 2
     assert CardWork.objects.filter(due_at__isnull=False).count() == 1000
+
+
+def test_what_fits_in_one_batch_is_one_task() -> None:
+    """A second dispatch would find nothing left to claim."""
+    cards = bare_cards(20)
+    with transaction.atomic():
+        for card in cards:
+            card.save(update_fields=["name"])
+
+    assert len(queued()) == 1
+
+
+def test_a_batch_at_work_leaves_one_slot_to_fill() -> None:
+    """The flood's dispatches are as many as the slots, with those that run."""
+    cards = bare_cards(1000)
+    ledger.open_run(uuid.uuid4(), run_id="r", trigger_reason="test", slot=0, batch_size=25)
+    with transaction.atomic():
+        cards[0].save(update_fields=["name"])
+
+    assert len(queued()) == 1
 
 
 @pytest.mark.parametrize("slots", [1, 2, 5])
