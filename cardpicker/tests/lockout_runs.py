@@ -17,6 +17,8 @@ def main(reason: str) -> None:
     django.setup()
     from dataclasses import replace
 
+    from django.db.models import Q
+
     from cardpicker.models import CardWork
     from cardpicker.stage_c.hooks import ComputeParts
     from cardpicker.stage_c.settings import StageCSettings
@@ -34,16 +36,18 @@ def main(reason: str) -> None:
         pool_queue_depth=4,
     )
     chosen = replace(told, stage_c=stage_c, parts=ComputeParts(compute=obey))
+    # Throttled and deferred cards get their attempt back; one that failed is tried again, but not waited for.
+    first_tries = Q(due_at__isnull=False, attempts=0) | Q(lease_owner__isnull=False, attempts=1)
+    put_off = Q(last_outcome__in=("throttled", "deferred"), due_at__isnull=False)
     while True:
         status = dispatch_micro_batch(trigger_reason=reason, options=chosen).status
         print(status, flush=True)
-        if status is DispatchStatus.EMPTY:
-            waiting = CardWork.objects.filter(due_at__isnull=False, attempts=0)
-            if not waiting.exists() and not CardWork.objects.filter(lease_owner__isnull=False).exists():
-                return
-            time.sleep(POLL_S)
-        elif status is not DispatchStatus.COMPLETED:
+        if status not in (DispatchStatus.COMPLETED, DispatchStatus.EMPTY):
             return
+        if not CardWork.objects.filter(first_tries | put_off).exists():
+            return
+        if status is DispatchStatus.EMPTY:
+            time.sleep(POLL_S)
 
 
 if __name__ == "__main__":
