@@ -107,6 +107,16 @@ def test_quarantined_and_removed_cards_are_left_alone(source: Source) -> None:
     assert reconcile(5).made_due == 0
 
 
+def test_quarantined_cards_hide_nobody(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many there are, the cards behind them are found."""
+    quarantined, *others = make_cards(source, 3)
+    forget_work()
+    CardWork.objects.filter(card=quarantined).update(quarantined_at=timezone.now())
+    monkeypatch.setattr("cardpicker.stage_e.sweep.RECONCILED_AT_ONCE", 1)
+
+    assert reconcile(5).made_due == len(others)
+
+
 def test_it_buries_dead_runs_and_ends_their_leases(source: Source) -> None:
     """A lease ends with its owner, long before its time."""
     (card,) = make_cards(source, 1)
