@@ -1,10 +1,10 @@
-"""What can go wrong with the catalogue as a whole; a single bad record is a value, not an error."""
+"""What can go wrong with the catalog as a whole; a single bad record is a value, not an error."""
 
 from __future__ import annotations
 
 
 class CatalogueError(Exception):
-    """Root of the catalogue's errors; its text is one line for the operator."""
+    """Root of the catalog's errors; its text is one line for the operator."""
 
 
 class BulkFileError(CatalogueError):

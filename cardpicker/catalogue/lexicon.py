@@ -1,4 +1,4 @@
-"""What the catalogue knows that helps reading an image; plain values, so that any room may use them."""
+"""What the catalog knows that helps reading an image; plain values, so that any room may use them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Import of Scryfall's bulk file of real printings.
 
-One transaction: the whole file is read and checked before the catalogue is touched, so a damaged file, a kill or a
-lost connection leaves the catalogue as it was. Printings that the file no longer has are kept.
+One transaction: the whole file is read and checked before the catalog is touched, so a damaged file, a kill or a
+lost connection leaves the catalog as it was. Printings that the file no longer has are kept.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def import_bulk(
     progress: Progress = lambda verb, done, total: None,
     on_touched: Callable[[Collection[str]], object] = lambda name_keys: None,
 ) -> ImportReport:
-    """Bring the catalogue up to the bulk file at ``location``, a path or an http(s) URL.
+    """Bring the catalog up to the bulk file at ``location``, a path or an http(s) URL.
 
     Args:
         on_touched: given, within the import's transaction, the name keys of printings that are new or changed in what

@@ -1,4 +1,4 @@
-"""The SQL of an import: a temporary table takes the file as it is, then only what differs reaches the catalogue.
+"""The SQL of an import: a temporary table takes the file as it is, then only what differs reaches the catalog.
 
 Every function belongs to one transaction, whose end drops the temporary tables. Printings are locked in primary-key
 order. What the import does not know, such as the art hash, is kept unless the illustration itself changed.

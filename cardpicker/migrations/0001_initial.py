@@ -533,7 +533,7 @@ class Migration(migrations.Migration):
                             ("AMBIGUOUS", "Several printings fit"),
                             ("NO_TEXT", "Nothing readable"),
                             ("UNKNOWN_NAME", "No printing has this name"),
-                            ("UNKNOWN_SET", "The set code read is not in the catalogue"),
+                            ("UNKNOWN_SET", "The set code read is not in the catalog"),
                             ("CONTRADICTION", "Readings contradict each other"),
                             ("UNCONFIRMED", "A machine's answer awaits a person"),
                         ],

@@ -1,4 +1,4 @@
-"""The tables: catalogue, evidence, votes, operations."""
+"""The tables: catalog, evidence, votes, operations."""
 
 from __future__ import annotations
 

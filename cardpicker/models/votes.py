@@ -112,7 +112,7 @@ class ReviewReason(models.TextChoices):
     AMBIGUOUS = "AMBIGUOUS", "Several printings fit"
     NO_TEXT = "NO_TEXT", "Nothing readable"
     UNKNOWN_NAME = "UNKNOWN_NAME", "No printing has this name"
-    UNKNOWN_SET = "UNKNOWN_SET", "The set code read is not in the catalogue"
+    UNKNOWN_SET = "UNKNOWN_SET", "The set code read is not in the catalog"
     CONTRADICTION = "CONTRADICTION", "Readings contradict each other"
     UNCONFIRMED = "UNCONFIRMED", "A machine's answer awaits a person"
 

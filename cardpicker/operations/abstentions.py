@@ -24,7 +24,7 @@ class Abstention:
     reason: str  #: Of the stored question.
     detail: str
     survivors: int
-    truth_survives: bool | None  #: None where the truth is no printing that the catalogue has.
+    truth_survives: bool | None  #: None where the truth is no printing that the catalog has.
 
     def as_json(self) -> dict[str, object]:
         """Return plain values."""
@@ -36,7 +36,7 @@ class Abstentions:
     """All of a score's abstentions."""
 
     rows: Sequence[Abstention] = ()
-    unknown_printings: Sequence[str] = field(default_factory=tuple)  #: Expected, and not in the catalogue.
+    unknown_printings: Sequence[str] = field(default_factory=tuple)  #: Expected, and not in the catalog.
 
     @property
     def by_reason(self) -> Mapping[str, int]:
@@ -45,7 +45,7 @@ class Abstentions:
 
     @property
     def ambiguous(self) -> list[Abstention]:
-        """Those between several printings, where the true one is in the catalogue."""
+        """Those between several printings, where the true one is in the catalog."""
         return [row for row in self.rows if row.reason == ReviewReason.AMBIGUOUS and row.truth_survives is not None]
 
     @property
@@ -101,7 +101,7 @@ def _abstention(row: ScoredRow, question: ReviewItem | None, truth: set[int]) ->
 
 
 def _known_printings(rows: Iterable[ScoredRow]) -> dict[str, set[int]]:
-    """Return the catalogue's printings for each expected answer that it has; several where languages share a number."""
+    """Return the catalog's printings for each expected answer that it has; several where languages share a number."""
     wanted = {row.truth.answer for row in rows if row.truth.expect is Expect.PRINTING}
     found: dict[str, set[int]] = {}
     printings = (

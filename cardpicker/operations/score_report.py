@@ -46,7 +46,7 @@ def _silences(abstentions: Abstentions) -> Iterator[str]:
     if (share := abstentions.ambiguous_share) is not None:
         yield f"  of {len(abstentions.ambiguous)} ambiguous ones {share:.0%} have the truth among what is still possible"
     if abstentions.unknown_printings:
-        yield f"  expected, and not in the catalogue: {', '.join(abstentions.unknown_printings)}"
+        yield f"  expected, and not in the catalog: {', '.join(abstentions.unknown_printings)}"
 
 
 def _misstep(row: ScoredRow) -> dict[str, JSONValue]:

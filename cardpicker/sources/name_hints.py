@@ -63,7 +63,7 @@ _LANGUAGES = {
 class NameHints(TypedDict, total=False):
     """What a name's brackets say; a key is there only when something was said."""
 
-    set_code: str  #: Lower case; not checked against the catalogue.
+    set_code: str  #: Lower case; not checked against the catalog.
     collector_number: str  #: Lower case, without leading zeros.
     artist: str
     language: str  #: As Scryfall spells it.

@@ -11,7 +11,7 @@ Reading = dict[str, JSONValue]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lexicon:
-    """What the catalogue knows that helps reading: one per worker, the same for every image of a batch."""
+    """What the catalog knows that helps reading: one per worker, the same for every image of a batch."""
 
     set_codes: frozenset[str] = frozenset()  #: Every known set code, lower case.
 

@@ -1,6 +1,6 @@
 """The printings that a card may show: by its name, and by the line printed on it.
 
-Each takes the same few queries for any batch. What a printing has printed on it is not always what the catalogue calls
+Each takes the same few queries for any batch. What a printing has printed on it is not always what the catalog calls
 it: tokens drop the ``t`` of their set, promos the ``p``, reprints in The List keep the original's whole line.
 """
 
@@ -29,7 +29,7 @@ LIST_SETS = ("plst", "ulst")
 
 _LIST_NUMBER = re.compile(r"^([a-z0-9]{3,5})-(.+)$")
 # Raw, because the ORM spends longer on a list of thousands than the server does on the look-up. Keys come as an array,
-# because for a join of unknown size the planner would read the whole catalogue.
+# because for a join of unknown size the planner would read the whole catalog.
 _READ = """
     SELECT printing.id, printing.name_keys, expansion.code, printing.collector_number, printing.language, artist.name,
            printing.released_at, printing.border_color, printing.layout
@@ -39,7 +39,7 @@ _READ = """
     WHERE printing.id = ANY(ARRAY({wanted}))
     ORDER BY printing.id
 """
-# One index look-up a key: an overlap with a long array is planned as a scan of the whole catalogue.
+# One index look-up a key: an overlap with a long array is planned as a scan of the whole catalog.
 _NAMED = _READ.format(wanted="""
     SELECT named.id FROM unnest(%s::text[]) AS asked(key)
     JOIN cardpicker_canonicalcard AS named ON named.name_keys @> ARRAY[asked.key]::varchar[]
@@ -104,9 +104,9 @@ def printed_lines(set_code: str, number: str, layout: str = "") -> tuple[Line, .
     """Return the (set code, number) lines that a printing may bear.
 
     Args:
-        set_code: the catalogue's code, lower case.
-        number: the catalogue's number, normalized.
-        layout: the catalogue's layout; empty where unknown.
+        set_code: the catalog's code, lower case.
+        number: the catalog's number, normalized.
+        layout: the catalog's layout; empty where unknown.
     """
     own = (set_code, number)
     if layout in APART_LAYOUTS:
@@ -120,7 +120,7 @@ def printed_lines(set_code: str, number: str, layout: str = "") -> tuple[Line, .
     elif len(set_code) > 3 and set_code[0] in "pt":
         lines.insert(0, (set_code[1:], number))
     if layout == "meld" and number.endswith("b"):
-        # The melded back is numbered with a letter in the catalogue; cards have been seen with and without it.
+        # The melded back is numbered with a letter in the catalog; cards have been seen with and without it.
         lines.append((lines[0][0], number[:-1]))
     return tuple(lines)
 
@@ -154,7 +154,7 @@ def load_line_owners(lines: Collection[Line]) -> dict[Line, tuple[Candidate, ...
 
 
 def load_known_sets(codes: Collection[str]) -> frozenset[str]:
-    """Return those of ``codes`` that the catalogue has, as they are printed or as token and promo sets."""
+    """Return those of ``codes`` that the catalog has, as they are printed or as token and promo sets."""
     if not codes:
         return frozenset()
     spelled = {prefix + code for code in codes for prefix in ("", "t", "p")}
@@ -172,7 +172,7 @@ def candidates_of(name_keys: Iterable[str], by_key: Mapping[str, tuple[Candidate
 
 
 def _spellings(line: Line) -> Iterable[Line]:
-    """Yield the catalogue's spellings of a printed line; `printed_lines` then says which of them are meant."""
+    """Yield the catalog's spellings of a printed line; `printed_lines` then says which of them are meant."""
     code, number = line
     numbers = {number, number.upper(), f"{number}b"}
     yield from ((prefix + code, spelled) for prefix in ("", "t", "p") for spelled in numbers)

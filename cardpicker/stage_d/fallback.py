@@ -94,7 +94,7 @@ def _survivors(subject: Subject, pool: Sequence[Candidate]) -> list[Survivor]:
     readings, set_code = subject.readings, effective_set_code(subject)
     number, language = (None, None) if _is_weak(readings) else (readings.number, readings.language)
     if language not in {candidate.language for candidate in pool}:
-        language = None  # The catalogue has this name in other languages only.
+        language = None  # The catalog has this name in other languages only.
     is_exact = set_code is not None and any(number in candidate.printed_numbers for candidate in pool)
     artist = readings.any_artist
     comparisons: dict[str, Callable[[Candidate], bool | None]] = {
@@ -150,7 +150,7 @@ def _language_agrees(language: str | None, candidate: Candidate) -> bool | None:
 
 
 def _by_line(subject: Subject) -> Verdict:
-    """Judge a name that the catalogue does not know, such as a translated one, by a whole line and its artist."""
+    """Judge a name that the catalog does not know, such as a translated one, by a whole line and its artist."""
     readings = subject.readings
     artist = readings.any_artist
     agreement = {

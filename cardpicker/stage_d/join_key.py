@@ -81,7 +81,7 @@ def narrow_same_line(matches: Sequence[Candidate], readings: Readings) -> list[C
     if readings.any_artist is not None and len(left) > 1:
         agreement = {c.id: same_artist(readings.any_artist, c.artist) if c.artist else None for c in left}
         agreeing = [candidate for candidate in left if agreement[candidate.id]]
-        # An artist that the catalogue does not know excludes nobody.
+        # An artist that the catalog does not know excludes nobody.
         if agreeing and all(agreement[candidate.id] is not None for candidate in left):
             left = agreeing
     return left
@@ -182,7 +182,7 @@ def _checked(candidate: Candidate, readings: Readings, confidence: float, basis:
     if readings.truncated:
         return Abstained(reason=SkipReason.TRUNCATED, survivors=survivors)
     if mark_contradicts(readings, candidate):
-        return Abstained(reason=SkipReason.SAME_LINE, survivors=survivors)  # The catalogue lacks the other printing.
+        return Abstained(reason=SkipReason.SAME_LINE, survivors=survivors)  # The catalog lacks the other printing.
     if year_contradicts(readings, candidate):
         return Abstained(reason=SkipReason.YEAR_CONTRADICTS, survivors=survivors)
     row_agrees = _artist_agrees(readings.row_artist, candidate)

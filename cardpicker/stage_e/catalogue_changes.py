@@ -11,7 +11,7 @@ from cardpicker.catalogue.name_key import name_keys as keys_of
 from cardpicker.models import Card, PrintingTagStatus
 from cardpicker.stage_e.work import mark_due
 
-REASON: Final = "catalogue-changed"
+REASON: Final = "catalog-changed"
 #: Cards of one statement.
 STEP: Final = 2_000
 

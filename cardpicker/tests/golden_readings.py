@@ -1,4 +1,4 @@
-"""Readings of fixed pictures, as one table: text and numbers of the sample catalogue and of drawn cards.
+"""Readings of fixed pictures, as one table: text and numbers of the sample catalog and of drawn cards.
 
 ``python -m cardpicker.tests.golden_readings`` writes the table anew. Raise the version of every extractor whose readings
 changed in the same commit: the test compares versions and readings extractor by extractor.

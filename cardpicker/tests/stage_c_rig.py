@@ -21,7 +21,7 @@ OBEDIENT = ComputeParts(compute=obey)
 
 
 def add_cards(folder: Path, bodies: Sequence[bytes], *, key: str = "folder", checksums: bool = True) -> list[Card]:
-    """Catalogue a local folder that holds ``bodies`` as files, in order."""
+    """Catalog a local folder that holds ``bodies`` as files, in order."""
     folder.mkdir(exist_ok=True)
     source, _ = Source.objects.get_or_create(key=key, defaults={"kind": "local_folder", "location": str(folder)})
     cards = []

@@ -243,7 +243,7 @@ def test_index_groups_models_and_says_that_dispatch_is_halted(admin_client: Clie
 
     after = text_of(admin_client, reverse("admin:index"))
 
-    for heading in ("Catalogue", "Identification", "Pipeline", "Printings", "Throttle counter"):
+    for heading in ("Catalog", "Identification", "Pipeline", "Printings", "Throttle counter"):
         assert heading in before
     assert "<b>1</b> due" in before
     assert "Dispatch is halted" not in before

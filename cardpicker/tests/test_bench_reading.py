@@ -1,4 +1,4 @@
-"""The measure of reading, run over the sample catalogue as a person runs it."""
+"""The measure of reading, run over the sample catalog as a person runs it."""
 
 from __future__ import annotations
 

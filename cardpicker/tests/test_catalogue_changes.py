@@ -46,7 +46,7 @@ def imported(path: Path, *printings: dict[str, Any]) -> str:
 
 
 def due_names() -> set[str]:
-    """Return the names of cards that are due because the catalogue changed, and forget that they are."""
+    """Return the names of cards that are due because the catalog changed, and forget that they are."""
     due = CardWork.objects.filter(due_at__isnull=False, reason=catalogue_changes.REASON)
     names = set(due.values_list("card__name", flat=True))
     CardWork.objects.update(due_at=None, reason="")

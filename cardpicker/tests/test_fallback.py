@@ -72,7 +72,7 @@ def test_an_artist_alone_does_not_choose_among_printings() -> None:
 
 
 def test_a_printing_whose_artist_is_unknown_survives_any_artist() -> None:
-    """What the catalogue does not know strikes out nobody."""
+    """What the catalog does not know strikes out nobody."""
     anonymous = candidate(5, "dbl", "507")
 
     assert outcome(M12, anonymous, artist="Kev Walker", copyright_year=2011) == SkipReason.AMBIGUOUS
@@ -95,7 +95,7 @@ def test_the_only_printing_of_a_name_needs_something_telling() -> None:
 
 
 def test_a_language_strikes_out_other_languages() -> None:
-    """A French line is not the English printing where the catalogue has both, and may be where it has no French."""
+    """A French line is not the English printing where the catalog has both, and may be where it has no French."""
     english = candidate(1, "ren", "5", artist="Drew Tucker")
     french = candidate(2, "ren", "5", language="fr", artist="Drew Tucker")
 
@@ -111,7 +111,7 @@ def test_an_earlier_vote_leaves_nothing_to_do() -> None:
 
 
 def test_an_unknown_name_is_named_by_a_whole_line_and_its_artist() -> None:
-    """A translated name is not in the catalogue; line and artist together are enough, either alone is not."""
+    """A translated name is not in the catalog; line and artist together are enough, either alone is not."""
     owner = candidate(7, "neo", "172", year=2022, artist="Lindsey Look")
     line: dict[str, Any] = {"set_code": "neo", "number": "172", "language": "de", "owners": (owner,)}
 

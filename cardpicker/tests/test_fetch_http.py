@@ -163,7 +163,7 @@ def test_private_addresses_are_reached_only_by_their_own_source(server: Misbehav
     ["http://", "http:///card.png", "http://[::1/", "http://h:99999/", "http://h/" + "x" * 3_000, "http://h/a\nb", "x"],
 )
 def test_a_url_that_is_none_is_the_identifiers_fault(url: str) -> None:
-    """Nonsense from a catalogue ends as an outcome, not as an exception."""
+    """Nonsense from a catalog ends as an outcome, not as an exception."""
     outcome = fetch_image(url, settings=SETTINGS)
 
     assert isinstance(outcome, Unusable)

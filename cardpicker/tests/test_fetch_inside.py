@@ -1,4 +1,4 @@
-"""No location, redirect or name from a catalogue reaches an address inside, however it is written."""
+"""No location, redirect or name from a catalog reaches an address inside, however it is written."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def test_a_neighbor_in_the_set_by_the_artist_read_withholds_the_match() -> None:
 
 
 def test_what_is_not_known_of_a_printing_contradicts_nothing() -> None:
-    """No release date, artist or border in the catalogue is no disagreement."""
+    """No release date, artist or border in the catalog is no disagreement."""
     bare = candidate(5, "dbl", "47")
 
     judged = verdict(bare, set_code="dbl", number="47", copyright_year=1995, row_artist="Anybody", border_color="white")

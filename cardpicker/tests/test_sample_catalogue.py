@@ -1,4 +1,4 @@
-"""The sample catalogue: that its script still makes it, and that its truth is true."""
+"""The sample catalog: that its script still makes it, and that its truth is true."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXIF_ORIENTATION = 0x0112
 
 
 def render(folder: Path) -> Path:
-    """Render the catalogue into a folder as an operator would."""
+    """Render the catalog into a folder as an operator would."""
     script = ROOT / "scripts" / "ops" / "render_sample_catalogue.py"
     command = [sys.executable, str(script), "--output", str(folder)]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
@@ -30,7 +30,7 @@ def render(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a fresh rendering of the whole catalogue."""
+    """Return a fresh rendering of the whole catalog."""
     return render(tmp_path_factory.mktemp("rendered"))
 
 
@@ -46,7 +46,7 @@ def image_files(folder: Path) -> dict[str, bytes]:
 
 
 def printings() -> dict[tuple[str, str], dict[str, object]]:
-    """Return the catalogue's printings by set and number."""
+    """Return the catalog's printings by set and number."""
     lines = (CATALOGUE / "printings.jsonl").read_text(encoding="utf-8").splitlines()
     return {(card["set"], card["collector_number"]): card for card in map(json.loads, lines)}
 

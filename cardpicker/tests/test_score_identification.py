@@ -139,7 +139,7 @@ def test_a_score_below_the_minimum_exits_with_7(truth: Path, arguments: list[str
 
 @pytest.mark.django_db
 def test_what_could_not_be_measured_is_no_pass(truth: Path) -> None:
-    """A catalogue without these cards reaches no minimum."""
+    """A catalog without these cards reaches no minimum."""
     with pytest.raises(CommandError) as failure:
         run("--truth", str(truth), "--min-precision", "0")
     assert failure.value.returncode == 7
@@ -234,7 +234,7 @@ def test_a_bad_head_is_one_clear_line(truth: Path, content: str, message: str) -
 
 @pytest.mark.usefixtures("votes")
 def test_abstentions_say_why_and_whether_the_truth_survives(truth: Path) -> None:
-    """An expected printing that the catalogue does not have can survive nowhere, and is named."""
+    """An expected printing that the catalog does not have can survive nowhere, and is named."""
     opt, other = (CardPrintingTag.objects.get(card__identifier=f, confidence=c).printing for f, c in VOTED)
     assert opt is not None and other is not None
     cards = {card.identifier: card for card in Card.objects.all()}

@@ -38,7 +38,7 @@ from cardpicker.tests.test_scryfall_import import card, lines, written
     ids=["empty", "blank", "html", "png", "no records", "list", "broken", "cut array", "open array", "cut gzip", "crc"],
 )
 def test_damaged_file_is_named_and_changes_nothing(tmp_path: Path, content: bytes, message: str) -> None:
-    """One line says what is wrong; the catalogue is as it was."""
+    """One line says what is wrong; the catalog is as it was."""
     with pytest.raises(CommandError, match=message) as caught:
         call_command("import_canonical_card_data", "--from", written(tmp_path / "bulk.json", content))
 

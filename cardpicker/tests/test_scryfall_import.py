@@ -1,4 +1,4 @@
-"""Import of printings: what a good file does to the catalogue, and what a second one does."""
+"""Import of printings: what a good file does to the catalog, and what a second one does."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def test_a_missing_manifest_is_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("identifier", ["file:///etc/passwd", "../x", "https://u@h/", "", "https://h/a b"])
 def test_a_location_is_a_plain_url(identifier: str) -> None:
-    """Whatever is in the catalogue, nothing but http and https is asked for."""
+    """Whatever is in the catalog, nothing but http and https is asked for."""
     with pytest.raises(UnsafeIdentifierError):
         kind_for("http_manifest").image_location("https://a.example/list.csv", identifier)
 

@@ -161,7 +161,7 @@ def test_queries_beside_those_of_each_store_do_not_grow_with_the_batch(tmp_path:
 
 
 def test_artists_of_the_name_reach_the_extraction(tmp_path: Path) -> None:
-    """What the catalogue knows of the name is context of its image."""
+    """What the catalog knows of the name is context of its image."""
     [card] = add_cards(tmp_path / "cards", numbered(1))
     expansion = CanonicalExpansion.objects.create(code="tst", name="Test")
     artist = CanonicalArtist.objects.create(name="Rebecca Guay")

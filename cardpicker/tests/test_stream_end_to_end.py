@@ -29,7 +29,7 @@ SAMPLE = Path(__file__).resolve().parents[2] / "sample_catalogue"
 
 @pytest.fixture
 def source(tmp_path: Path, settings: Any) -> Source:
-    """A source beside the sample catalogue's printings, with streaming on in this process too."""
+    """A source beside the sample catalog's printings, with streaming on in this process too."""
     settings.STAGE_E = dataclasses.replace(settings.STAGE_E, streaming_enabled=True)
     call_command("import_canonical_card_data", "--from", str(SAMPLE / "printings.jsonl"), verbosity=0)
     return make_source(tmp_path / "cards")

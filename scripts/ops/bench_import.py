@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 """Time and peak memory of an import of printings, run as an operator runs it: once, then again.
 
-Uses the database of the environment and changes it: the first figure means a first import only on an empty catalogue.
+Uses the database of the environment and changes it: the first figure means a first import only on an empty catalog.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The quickstart: a database, the sample catalogue, real workers, a table of what they found, and the site.
+"""The quickstart: a database, the sample catalog, real workers, a table of what they found, and the site.
 
 Run by scripts/ops/quickstart.sh in the project's environment. Everything it starts ends with it, however it ends.
 """
@@ -93,7 +93,7 @@ def main(arguments: list[str]) -> int:
     """Run the quickstart; return 0, or 1 when something failed or a card is unsettled."""
     parser = argparse.ArgumentParser(
         prog="scripts/ops/quickstart.sh",
-        description="Start a database, load the sample catalogue, identify its cards with real workers, show what they found"
+        description="Start a database, load the sample catalog, identify its cards with real workers, show what they found"
         " and serve the site until Ctrl-C. Running it again is safe and keeps all data.",
     )
     parser.add_argument("--once", action="store_true", help="end after the table: exit 0, or 1 if a card is unsettled")

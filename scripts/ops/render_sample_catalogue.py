@@ -1,4 +1,4 @@
-"""Render the sample catalogue anew: card images, their names and the truth about them.
+"""Render the sample catalog anew: card images, their names and the truth about them.
 
 Reads ``sample_catalogue/printings.jsonl`` for facts and ``sample_catalogue/fonts`` for type; the same Pillow
 writes the same bytes every time.
@@ -20,8 +20,8 @@ CATALOGUE = PROJECT / "sample_catalogue"
 
 def main() -> int:
     """Render into the folder asked for and say how much came of it."""
-    parser = argparse.ArgumentParser(description="Render the sample catalogue's images, cards.csv and truth.csv.")
-    parser.add_argument("--output", type=Path, default=CATALOGUE, help="folder to write to (default: the catalogue)")
+    parser = argparse.ArgumentParser(description="Render the sample catalog's images, cards.csv and truth.csv.")
+    parser.add_argument("--output", type=Path, default=CATALOGUE, help="folder to write to (default: the catalog)")
     options = parser.parse_args()
     try:
         files = render_catalogue(options.output, load_printings(CATALOGUE / "printings.jsonl"))

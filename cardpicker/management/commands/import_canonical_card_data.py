@@ -1,4 +1,4 @@
-"""Scryfall's bulk file of printings into the catalogue."""
+"""Scryfall's bulk file of printings into the catalog."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Command(BaseCommand):
         self._print(report, time.monotonic() - started)
         if marked := sum(due):
             self.stdout.write(f"{marked:,} cards are due for judgement by what changed.")
-            request_dispatch("catalogue-changed")
+            request_dispatch("catalog-changed")
 
     def _print(self, report: ImportReport, elapsed_s: float) -> None:
         for line in (*map(str, report.bad_named), *report.repeated_named):

@@ -160,7 +160,7 @@ class ReviewAdmin(ReadOnlyAdmin[ReviewItem]):
 
 
 def survivors(item: ReviewItem) -> SafeString | str:
-    """List the printings that are still possible, best first; one that has left the catalogue keeps its id."""
+    """List the printings that are still possible, best first; one that has left the catalog keeps its id."""
     ids = list(item.survivors or [])[:SURVIVORS_SHOWN]
     if not ids:
         return "none"

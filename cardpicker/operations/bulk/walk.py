@@ -2,7 +2,7 @@
 
 A chunk's result therefore depends on no other chunk's, which is what makes a dry run, taken back chunk by chunk, say
 what the real run does. Which cards are in scope is asked once, at the start: a window at a time would cost a look at
-the whole catalogue each.
+the whole catalog each.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a URL must look like before anything is asked of it. The catalogue's URLs come from strangers."""
+"""What a URL must look like before anything is asked of it. The catalog's URLs come from strangers."""
 
 from __future__ import annotations
 

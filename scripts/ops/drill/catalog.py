@@ -26,7 +26,7 @@ LEFT_OUT = frozenset({"mind-stone-blank.jpg", "bloodbraid-elf-pca-cut-off.jpg"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """An image of the sample catalogue and the name that its card bears."""
+    """An image of the sample catalog and the name that its card bears."""
 
     file: str
     name: str

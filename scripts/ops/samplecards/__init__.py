@@ -1,1 +1,1 @@
-"""Draws the proxy cards of the sample catalogue; knows neither Django nor the pipeline that reads them."""
+"""Draws the proxy cards of the sample catalog; knows neither Django nor the pipeline that reads them."""

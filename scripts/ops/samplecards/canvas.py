@@ -24,7 +24,7 @@ Rect = tuple[float, float, float, float]  # left, top, right, bottom in mm
 
 @cache
 def load_font(name: str, size_px: float) -> ImageFont.FreeTypeFont:
-    """Return a font of the catalogue; basic layout, since what Raqm does depends on the host."""
+    """Return a font of the catalog; basic layout, since what Raqm does depends on the host."""
     return ImageFont.truetype(FONT_FOLDER / f"{name}.ttf", size_px, layout_engine=ImageFont.Layout.BASIC)
 
 

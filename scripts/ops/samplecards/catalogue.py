@@ -1,4 +1,4 @@
-"""Writes the sample catalogue: images, names and truth, from the deck and the facts of its printings."""
+"""Writes the sample catalog: images, names and truth, from the deck and the facts of its printings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every card of the sample catalogue; the texts are ours, only names, numbers and artists are facts."""
+"""Every card of the sample catalog; the texts are ours, only names, numbers and artists are facts."""
 
 from __future__ import annotations
 

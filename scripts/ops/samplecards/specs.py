@@ -32,7 +32,7 @@ class Fault(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Printing:
-    """The facts of one printing that a card prints; ``None`` where the catalogue does not know."""
+    """The facts of one printing that a card prints; ``None`` where the catalog does not know."""
 
     set_code: str
     number: str
@@ -43,10 +43,10 @@ class Printing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardSpec:
-    """One image of the catalogue: what is printed on it and how the file is made."""
+    """One image of the catalog: what is printed on it and how the file is made."""
 
     file: str
-    name: str  #: What the uploader called it, which is all the catalogue is told.
+    name: str  #: What the uploader called it, which is all the catalog is told.
     printed: str  #: ``set/number`` looked up in the printings, or ``set/number`` of no printing if ``invented``.
     style: Style
     tint: str  #: One of the keys of ``art.PALETTES``.
