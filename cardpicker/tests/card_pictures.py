@@ -52,5 +52,5 @@ def encode(picture: Image.Image, format: str = "PNG", **options: object) -> byte
 
 
 def gray(picture: Image.Image) -> NDArray[np.uint8]:
-    """Return ``picture`` as grey levels."""
+    """Return ``picture`` as gray levels."""
     return np.asarray(picture.convert("L"), dtype=np.uint8)

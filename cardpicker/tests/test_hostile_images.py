@@ -59,7 +59,7 @@ def test_every_hostile_file_is_a_named_outcome_and_every_good_card_is_read() -> 
 
 @pytest.mark.usefixtures("_ready")
 def test_cut_files_are_refused_whatever_another_library_tolerates(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The switch that paints the missing part grey is of the process; here it is off, and left as it was."""
+    """The switch that paints the missing part gray is of the process; here it is off, and left as it was."""
     monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", True)
 
     complaints = [complaint(file) for file in hostile_files(36, seed=2) if "cut" in file.name]

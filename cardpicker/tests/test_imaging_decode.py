@@ -68,7 +68,7 @@ def test_bytes_that_are_no_card_are_refused_by_name(image: bytes, kind: Unusable
 def test_a_file_cut_short_is_refused_whatever_another_library_tolerates(
     format: str, share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A missing end is never painted grey, even when the process-wide switch says so."""
+    """A missing end is never painted gray, even when the process-wide switch says so."""
     monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", True)
     whole = encode(card(px_per_mm=6), format)
 
@@ -99,7 +99,7 @@ def test_every_color_mode_becomes_rgb(mode: str) -> None:
 
 @pytest.mark.parametrize("format", ["PNG", "TIFF"])
 def test_sixteen_bits_are_scaled_not_clipped(format: str) -> None:
-    """A full-range 16-bit gradient keeps its middle grey."""
+    """A full-range 16-bit gradient keeps its middle gray."""
     gradient = np.linspace(0, 65535, 400 * 300).reshape(400, 300).astype(np.uint16)
 
     image = normalized(encode(Image.fromarray(gradient), format))

@@ -48,7 +48,7 @@ def child() -> Iterator[Child]:
 
 
 def test_childs_memory_counts_while_it_is_held(child: Child) -> None:
-    """A process that grows is seen, and once it has let go, neither it nor the tree is as large as it was."""
+    """A process that grows is seen, and once it has let go, the tree is as small as it was."""
     child.tell("drop")
     before = sample_vitals()
 
@@ -60,7 +60,6 @@ def test_childs_memory_counts_while_it_is_held(child: Child) -> None:
     assert grown.largest_rss_mb > SIZE_MB
     assert grown.tree_rss_mb > before.tree_rss_mb + 0.9 * SIZE_MB
     assert after.tree_rss_mb < before.tree_rss_mb + 0.1 * SIZE_MB
-    assert after.largest_rss_mb < grown.largest_rss_mb
 
 
 def test_forked_child_that_does_nothing_adds_almost_nothing() -> None:

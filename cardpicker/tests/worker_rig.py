@@ -21,12 +21,12 @@ WORKER = Path(settings.BASE_DIR) / "image-cdn"
 
 
 def missing() -> str:
-    """Return why the Worker cannot run here, empty when it can."""
+    """Return why the Worker cannot run here, empty when it can; its packages are installed on first use."""
     if shutil.which("node") is None:
         return "the image CDN needs Node 20 or newer"
-    if not (WORKER / "node_modules" / ".bin" / "wrangler").exists():
-        return "the image CDN's packages are not installed: scripts/ops/image_cdn_test.sh"
-    return ""
+    script = Path(settings.BASE_DIR) / "scripts" / "ops" / "image_cdn_test.sh"
+    installed = subprocess.run([script, "--install"], capture_output=True, text=True, check=False)
+    return "" if installed.returncode == 0 else installed.stderr.strip()
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The Worker's own tests in its real runtime; arguments go to vitest. Packages are installed when the lock has changed.
+# The Worker's own tests in its real runtime; arguments go to vitest. Packages are installed when the lock has changed;
+# --install ends there.
 set -euo pipefail
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 wanted=20
@@ -33,5 +34,6 @@ if [ "$(cat "$mark" 2>/dev/null)" != "$lock" ]; then
   fi
   echo "$lock" >"$mark"
 fi
+[ "${1:-}" = --install ] && exit 0
 npm run --silent types
 npx --no-install vitest run "$@"

@@ -27,7 +27,7 @@ MAX_CALLS = 4
 BESIDE_MARK_MM = 0.35  #: Less than the room between the mark and the print.
 MIN_LEGIBLE = 0.5
 MIN_GLYPHS = 5  #: A row of fewer, of which nothing was read, is no line of text.
-#: How rows are shown to the engine: strokes alone or plain grey, and the zoom. Unlike views err unlike.
+#: How rows are shown to the engine: strokes alone or plain gray, and the zoom. Unlike views err unlike.
 VARIANTS = {"gray": (False, 0.85), "strokes": (True, 1.35), "gray-large": (False, 1.2)}
 _LEGIBLE = re.compile(r"wizard|coast|illus|proxy", re.IGNORECASE)
 

@@ -20,7 +20,7 @@ from cardpicker.stage_c.imaging.geometry import BoxMm, CardFit
 SURE_FIT = 0.8  #: Below it the card is not placed well enough to measure a border.
 STRIP_MM: BoxMm = (28.0, 76.0, 35.0, 87.4)  #: Between the blocks of small print at the left and at the right.
 PX_PER_MM = 8
-EVEN = 18  #: Grey levels that the border may vary in.
+EVEN = 18  #: Gray levels that the border may vary in.
 HIGH_MM, LOW_MM = (4.45, 9.5), (1.8, 4.3)  #: Border below the frame: since 2015 (less where a stamp is), and before.
 MIN_BELOW, MIN_CONFIDENCE, CENTERED_MM = 6, 0.6, 5.0
 _LEGAL = re.compile(r"wizard|coast|©\s?(?:19|20)\d\d", re.IGNORECASE)

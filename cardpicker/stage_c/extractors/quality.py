@@ -20,7 +20,7 @@ _SIDES: tuple[BoxMm, ...] = (
     (8.0, 86.2, 55.0, 87.5),
 )
 _FACE_MM: BoxMm = (3.0, 40.0, 60.0, 60.0)  #: The art's lower edge, the type line and text: every frame has edges here.
-_EVEN_SPREAD = 28.0  #: Grey levels between the 10th and 90th percentile of a plain border.
+_EVEN_SPREAD = 28.0  #: Gray levels between the 10th and 90th percentile of a plain border.
 FILL = 128  #: What decoders that tolerate a short JPEG paint the missing part with.
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 Strip = NDArray[np.int16]
 ROWS = 64
 REACH = 0.2  #: Of the width: how far in an edge is looked for.
-TOLERANCE = 40  #: Grey levels that differ from the strip at the side.
+TOLERANCE = 40  #: Gray levels that differ from the strip at the side.
 STRAIGHT = 0.006  #: Of the width: how far the middle half of the rows may lie off the line.
 
 

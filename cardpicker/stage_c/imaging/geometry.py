@@ -157,7 +157,7 @@ def fit_card(gray: NDArray[np.uint8]) -> CardFit:
     A picture wider than high is taken to lie on its left side; `CardFit.turned` gives the other guess.
 
     Args:
-        gray: shape (height, width), grey levels 0 to 255.
+        gray: shape (height, width), gray levels 0 to 255.
     """
     height_px, width_px = gray.shape
     rotation = 90 if width_px > height_px else 0

@@ -22,7 +22,7 @@ def _basis() -> NDArray[np.float64]:
 
 
 def sample(picture: Image.Image) -> NDArray[np.float64]:
-    """Return ``picture`` (mode L) as ``SAMPLE_SIDE`` × ``SAMPLE_SIDE`` grey levels."""
+    """Return ``picture`` (mode L) as ``SAMPLE_SIDE`` × ``SAMPLE_SIDE`` gray levels."""
     small = picture.convert("L").resize((SAMPLE_SIDE, SAMPLE_SIDE), Image.Resampling.LANCZOS)
     return np.asarray(small, dtype=np.float64)
 
@@ -42,7 +42,7 @@ def phash64(samples: NDArray[np.float64]) -> int:
 
 
 def detail(samples: NDArray[np.float64]) -> float:
-    """Return how much goes on in ``samples``: mean absolute difference of neighbors and spread, in grey levels.
+    """Return how much goes on in ``samples``: mean absolute difference of neighbors and spread, in gray levels.
 
     A gradient has spread but no detail, and noise on a blank has detail but no spread; the smaller of both counts.
     """

@@ -1,4 +1,4 @@
-"""Fast exact arithmetic over grey levels: percentiles by counting, sliding extremes by doubling.
+"""Fast exact arithmetic over gray levels: percentiles by counting, sliding extremes by doubling.
 
 Equal to what numpy and scipy compute over general numbers, at a tenth of the cost, because levels are few and small.
 """

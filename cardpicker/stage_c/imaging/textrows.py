@@ -42,7 +42,7 @@ class TextRow:
     box_mm: BoxMm
     glyph_height_mm: float
     light: bool  #: Light strokes on a darker ground.
-    contrast: float  #: Mean stroke height in grey levels.
+    contrast: float  #: Mean stroke height in gray levels.
     glyphs: int
     clarity: float  #: Contrast over the median stroke height of its box.
     margin_mm: float = MARGIN_MM  #: Shown left of the box.
@@ -113,7 +113,7 @@ def _overlap(a: BoxMm, b: BoxMm) -> float:
 
 
 def stroke_image(gray: Levels, light: bool, px_per_mm: float) -> Levels:
-    """Return how much each pixel stands out as a thin light (or dark) stroke, in grey levels."""
+    """Return how much each pixel stands out as a thin light (or dark) stroke, in gray levels."""
     size = max(3, int(STROKE_MM * px_per_mm) | 1)
     return gray - opened(gray, (size, size)) if light else closed(gray, (size, size)) - gray
 
@@ -259,7 +259,7 @@ def pack_rows(
     """Stack ``rows`` in one picture for one OCR call.
 
     Args:
-        strokes_only: show strokes alone (over art, glare and texture) instead of plain stretched grey.
+        strokes_only: show strokes alone (over art, glare and texture) instead of plain stretched gray.
         zoom: multiplies the height at which capitals are shown.
     """
     strips, scales, lefts = [], [], []
