@@ -7,13 +7,22 @@ from dataclasses import dataclass
 
 from cardpicker.stage_c.conveyor import StandingPool
 from cardpicker.stage_c.evidence import CardEvidence, ComputeContext, Lexicon, Reading
-from cardpicker.stage_c.outcomes import FetchOutcome, LockedOut, Unusable
-from cardpicker.stage_c.persist import Settle
+from cardpicker.stage_c.outcomes import CardOutcome, FetchOutcome, LockedOut, Unusable
+from cardpicker.stage_c.persist import Settle, persist_evidence
+from cardpicker.stage_c.transfer import transfer_evidence
 
 #: Keys that say how a reading was made or how it looked raw, not what was read.
 _BOOKKEEPING = frozenset(
     {"raw", "rows", "passes", "confidence", "engine", "variant", "kind", "ratio", "detail", "ocr_calls", "error"}
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """How evidence gets into the database; a rehearsal has another."""
+
+    persist: Callable[..., CardOutcome] = persist_evidence
+    transfer: Callable[..., CardOutcome | None] = transfer_evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +37,8 @@ class StageCHooks:
     on_tick: Callable[[], None]  #: At least once a second.
     #: Each fetch as it is judged, a ``Fetched`` without its bytes, and whether it went over a network.
     on_fetch: Callable[[FetchOutcome, bool], None]
+    store: Store = Store()  #: How evidence gets into the database.
+    rereads: bool = False  #: Whether images are read again whose evidence is current.
     standing: StandingPool | None = None  #: Compute processes to use and to leave; None: the run makes its own.
 
 

@@ -27,11 +27,16 @@ class CardPlan:
     known: KnownReadings | None = None  #: What older extractors read off this version of its image.
 
 
-def load_plans(card_ids: Sequence[int]) -> list[CardPlan]:
-    """Return the cards that their sources still list, in the order of ``card_ids``, each once."""
+def load_plans(card_ids: Sequence[int], *, as_unread: bool = False) -> list[CardPlan]:
+    """Return the cards that their sources still list, in the order of ``card_ids``, each once.
+
+    Args:
+        as_unread: take every card for one that nothing was read off yet.
+    """
     found = Card.objects.present().order_by().select_related("source").in_bulk(card_ids)
-    current = set(current_evidence().filter(card_id__in=card_ids).values_list("card_id", flat=True))
-    known = _known({card_id: card.image_version for card_id, card in found.items() if card_id not in current})
+    looked_at = [] if as_unread else list(found)
+    current = set(current_evidence().filter(card_id__in=looked_at).values_list("card_id", flat=True))
+    known = _known({card_id: found[card_id].image_version for card_id in looked_at if card_id not in current})
     return [
         _plan(found[card_id], card_id in current, known.get(card_id))
         for card_id in dict.fromkeys(card_ids)

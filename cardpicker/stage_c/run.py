@@ -36,10 +36,10 @@ from cardpicker.stage_c.outcomes import (
     Unusable,
     UnusableKind,
 )
-from cardpicker.stage_c.persist import Settle, persist_evidence, settle_alone
+from cardpicker.stage_c.persist import Settle, settle_alone
 from cardpicker.stage_c.plan import CardPlan, load_plans
 from cardpicker.stage_c.settings import StageCSettings
-from cardpicker.stage_c.transfer import find_donors, transfer_evidence
+from cardpicker.stage_c.transfer import find_donors
 
 __all__ = ["LeaseLostError", "Settle", "StageCHooks", "StageCReport", "run_stage_c"]
 
@@ -64,7 +64,7 @@ def run_stage_c(
     Raises:
         WorkerInitError: no compute process could be made ready, for want of an OCR engine for example.
     """
-    plans = load_plans(card_ids)
+    plans = load_plans(card_ids, as_unread=hooks.rereads)
     fetched_names = {plan.name_key for plan in plans if not plan.is_current}
     contexts = {key: ComputeContext(artists=artists) for key, artists in artists_by_name_key(fetched_names).items()}
     with contextlib.closing(Departures(settings, contexts)) as departures:
@@ -109,7 +109,8 @@ class _Batch:
         found = {plan.card_id for plan in plans}
         for card_id in [card_id for card_id in self._open if card_id not in found]:
             self._settle(card_id, CardGone(detail="deleted, or removed from its source"))
-        donors = find_donors(plan.checksums for plan in plans if not plan.is_current and plan.checksums.key)
+        unread = [] if self._hooks.rereads else [plan for plan in plans if not plan.is_current]
+        donors = find_donors(plan.checksums for plan in unread if plan.checksums.key)
         leaders: dict[str, CardPlan] = {}
         for plan in plans:
             if self.is_over():
@@ -223,7 +224,7 @@ class _Batch:
         plan = flight.plan
         if not self._may_write():
             return
-        outcome = persist_evidence(
+        outcome = self._hooks.store.persist(
             plan.card_id,
             plan.image_version,
             evidence,
@@ -256,7 +257,7 @@ class _Batch:
         """Copy evidence to a card; False when it has to be fetched after all."""
         if not self._may_write():
             return True
-        outcome = transfer_evidence(
+        outcome = self._hooks.store.transfer(
             plan.card_id,
             plan.image_version,
             plan.checksums,

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import assert_never
+from typing import Any, assert_never
 
 from django.db import transaction
 from django.db.models import F, QuerySet, TextField, Value
@@ -107,16 +107,29 @@ def open_pass(scope: PassScope) -> CatalogPass:
     Raises:
         PassError: no such source, or a pass of that name has another scope.
     """
+    wanted = _wanted(scope)
+    walk, created = CatalogPass.objects.get_or_create(name=scope.name[:64], defaults=wanted)
+    if not created and any(getattr(walk, field) != value for field, value in wanted.items()):
+        raise PassError(f"The pass {walk.name!r} has another scope: give this one another --name.")
+    return walk
+
+
+def sketch_pass(scope: PassScope) -> CatalogPass:
+    """Return a pass of that scope that is not stored.
+
+    Raises:
+        PassError: no such source.
+    """
+    return CatalogPass(name=scope.name[:64], **_wanted(scope))
+
+
+def _wanted(scope: PassScope) -> dict[str, Any]:
     source = None
     if scope.source_key is not None:
         source = Source.objects.filter(key=scope.source_key).first()
         if source is None:
             raise PassError(f"No source has the key {scope.source_key!r}.")
-    wanted = {"source": source, "reextract": scope.reextract, "sample": scope.sample}
-    walk, created = CatalogPass.objects.get_or_create(name=scope.name[:64], defaults=wanted)
-    if not created and any(getattr(walk, field) != value for field, value in wanted.items()):
-        raise PassError(f"The pass {walk.name!r} has another scope: give this one another --name.")
-    return walk
+    return {"source": source, "reextract": scope.reextract, "sample": scope.sample}
 
 
 def run_pass(

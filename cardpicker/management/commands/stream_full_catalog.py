@@ -14,7 +14,17 @@ from cardpicker.management.signals import leave_on_sigterm
 from cardpicker.operations.durations import in_words
 from cardpicker.stage_e.concurrency import TransactionPoolerError
 from cardpicker.stage_e.dispatch import default_options
-from cardpicker.stage_e.passes import PassError, PassLimits, PassProgress, PassReport, PassScope, open_pass, run_pass
+from cardpicker.stage_e.passes import (
+    PassError,
+    PassLimits,
+    PassProgress,
+    PassReport,
+    PassScope,
+    open_pass,
+    run_pass,
+    sketch_pass,
+)
+from cardpicker.stage_e.rehearsal import rehearse_pass
 
 
 class Command(BaseCommand):
@@ -29,6 +39,9 @@ class Command(BaseCommand):
         parser.add_argument("--source", metavar="KEY", help="only cards of this source")
         parser.add_argument("--sample", type=_positive, metavar="N", help="only N cards, drawn by the pass's name")
         parser.add_argument("--reextract", action="store_true", help="read images again whose evidence is current")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="read and judge everything from the start, and store nothing of it"
+        )
         parser.add_argument("--max-batches", type=_positive, metavar="N", help="stop after N batches (exit code 5)")
         parser.add_argument(
             "--throttle-budget",
@@ -49,7 +62,10 @@ class Command(BaseCommand):
         )
         limits = PassLimits(max_batches=options["max_batches"], throttle_budget_s=options["throttle_budget"])
         try:
-            report = run_pass(open_pass(scope), default_options(), limits, self._tell)
+            if options["dry_run"]:
+                report = rehearse_pass(sketch_pass(scope), default_options(), limits, self._tell)
+            else:
+                report = run_pass(open_pass(scope), default_options(), limits, self._tell)
         except (PassError, TransactionPoolerError) as error:
             raise CommandError(str(error)) from error
         self.stdout.write(verdict(report))

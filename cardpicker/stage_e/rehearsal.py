@@ -1,0 +1,145 @@
+"""A rehearsal of a pass: everything runs, through the same gates and over the same images, and nothing of it is stored.
+
+Images are read first, with no transaction open; then evidence, votes and consensus of the batch are written and rolled
+back. Only a lockout is kept, because it is a fact about the destination and not about the rehearsal.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+
+from cardpicker.models import CatalogPass
+from cardpicker.stage_c.hooks import StageCHooks, Store
+from cardpicker.stage_c.outcomes import CardOutcome, FetchOutcome, LockedOut, Stored, Transferred
+from cardpicker.stage_c.persist import persist_evidence
+from cardpicker.stage_c.run import run_stage_c
+from cardpicker.stage_c.transfer import transfer_evidence
+from cardpicker.stage_d.run import StageDReport, run_stage_d
+from cardpicker.stage_e import envelope
+from cardpicker.stage_e.concurrency import HeldSlot, try_acquire_dispatch_slot
+from cardpicker.stage_e.dispatch import DispatchOptions, slot_settings
+from cardpicker.stage_e.outcomes import DispatchOutcome, DispatchStatus
+from cardpicker.stage_e.passes import PassLimits, PassProgress, PassReason, PassReport, cards_of
+
+
+@dataclass(slots=True)
+class _Held:
+    """What would have been stored, as calls to be made in a transaction that is rolled back."""
+
+    calls: list[Callable[[], Any]] = field(default_factory=list)
+
+    def persist(self, card_id: int, *arguments: Any, settle: Any, **named: Any) -> CardOutcome:
+        self.calls.append(partial(persist_evidence, card_id, *arguments, settle=_leave, **named))
+        return Stored()
+
+    def transfer(
+        self, card_id: int, image_version: str, checksums: Any, from_card_id: int, *, settle: Any, **named: Any
+    ) -> CardOutcome:
+        self.calls.append(
+            partial(transfer_evidence, card_id, image_version, checksums, from_card_id, settle=_leave, **named)
+        )
+        return Transferred(from_card_id=from_card_id)
+
+
+def rehearse_pass(
+    walk: CatalogPass,
+    options: DispatchOptions,
+    limits: PassLimits,
+    on_batch: Callable[[PassProgress], None] = lambda _: None,
+) -> PassReport:
+    """Walk over the scope of ``walk``, which need not be stored, from its start, and store nothing."""
+    started, done, batches, last = time.monotonic(), 0, 0, 0
+    left = cards_of(walk).count()
+    while True:
+        ahead = cards_of(walk).filter(pk__gt=last).order_by("pk").values_list("pk", flat=True)
+        chunk = list(ahead[: options.settings.micro_batch_size])
+        if not chunk:
+            return _report(walk, PassReason.COMPLETE, "", done, batches)
+        if limits.max_batches is not None and batches >= limits.max_batches:
+            return _report(walk, PassReason.BATCH_LIMIT, "", done, batches)
+        outcome = rehearse_batch(chunk, options, rereads=walk.reextract)
+        stopped = _REASONS.get(outcome.status)
+        if stopped is not None:
+            return _report(walk, stopped, outcome.detail, done, batches)
+        batches, done, left, last = batches + 1, done + len(chunk), max(0, left - len(chunk)), chunk[-1]
+        pace = done / (time.monotonic() - started)
+        on_batch(PassProgress(done=done, left=left, cards_per_s=pace, outcome=outcome))
+
+
+def rehearse_batch(card_ids: Sequence[int], options: DispatchOptions, *, rereads: bool = False) -> DispatchOutcome:
+    """Read and judge cards, due or not, and store nothing."""
+    started = time.monotonic()
+    if not options.settings.streaming_enabled:
+        return DispatchOutcome(status=DispatchStatus.DISABLED, run_id="", detail="STAGE_E_STREAMING_ENABLED is off")
+    standing = envelope.open_trip()
+    if standing is not None:
+        return DispatchOutcome(status=DispatchStatus.HALTED_OPEN_TRIP, run_id="", detail=str(standing))
+    with try_acquire_dispatch_slot(slot_settings(options.settings)) as slot:
+        if slot is None:
+            return DispatchOutcome(status=DispatchStatus.THROTTLED, run_id="", detail="all slots are taken")
+        counts = _rehearse(slot, card_ids, options, rereads)
+    return DispatchOutcome(
+        status=DispatchStatus.COMPLETED,
+        run_id="",
+        batch_size=len(card_ids),
+        elapsed_s=time.monotonic() - started,
+        counts=counts,
+    )
+
+
+def _rehearse(slot: HeldSlot, card_ids: Sequence[int], options: DispatchOptions, rereads: bool) -> dict[str, int]:
+    held = _Held()
+    hooks = StageCHooks(
+        settle=_leave,
+        may_write=slot.still_held,
+        should_stop=lambda: False,
+        on_tick=lambda: None,
+        on_fetch=_keep_lockout,
+        store=Store(persist=held.persist, transfer=held.transfer),
+        rereads=rereads,
+        standing=options.standing,
+    )
+    read = run_stage_c(card_ids, run_id="rehearsal", settings=options.stage_c, hooks=hooks, parts=options.parts)
+    with transaction.atomic():
+        for call in held.calls:
+            call()
+        judged = run_stage_d(read.evidence_card_ids, run_id="rehearsal")
+        transaction.set_rollback(True)
+    return _counts(read.counts, judged)
+
+
+def _counts(read: Any, judged: StageDReport) -> dict[str, int]:
+    return {
+        "stage_c_stored": read.get("Stored", 0),
+        "stage_c_unusable": read.get("Unusable", 0),
+        "stage_d_votes": sum(each.votes_written for each in judged.calculators.values()),
+        "already_voted": sum(each.already_voted for each in judged.calculators.values()),
+        "stage_d_review": judged.routed_to_review,
+    }
+
+
+def _leave(card_id: int, outcome: CardOutcome, /) -> None:
+    """Settle nothing: a rehearsal has claimed nothing."""
+
+
+def _keep_lockout(outcome: FetchOutcome, is_remote: bool) -> None:
+    if is_remote and isinstance(outcome, LockedOut):
+        envelope.trip_lockout(outcome.detail, run_id="rehearsal")
+
+
+_REASONS = {
+    DispatchStatus.DISABLED: PassReason.DISABLED,
+    DispatchStatus.HALTED_OPEN_TRIP: PassReason.HALTED,
+    DispatchStatus.THROTTLED: PassReason.THROTTLED_OUT,
+}
+
+
+def _report(walk: CatalogPass, reason: PassReason, detail: str, done: int, batches: int) -> PassReport:
+    left = max(0, cards_of(walk).count() - done)
+    return PassReport(name=walk.name, reason=reason, detail=detail, done=done, left=left, batches=batches)
