@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.db import connection
 
 from cardpicker.stage_c.settings import usable_cores
 
@@ -14,6 +15,11 @@ QUEUE = "queue"
 
 #: What an operator's command checks at each start: what would do harm. Advice is given by ``check`` and ``qcluster``.
 OPERATOR_CHECKS = (QUEUE,)
+
+#: A worker's own, its dispatch's slot, and its run's ear for lockouts.
+CONNECTIONS_PER_WORKER = 3
+#: The cluster's other processes, a sweep with its lock, and a few for the web server.
+CONNECTIONS_BESIDE = 10
 
 #: Seconds in which a dispatch that has reached its deadline drains, judges and closes its row.
 CLOSING_TIME_S = 30
@@ -95,6 +101,28 @@ def check_slot_connection(
             return [Error(str(error), hint="Set STAGE_E_LOCK_DSN to an address that answers.", id="cardpicker.E007")]
         # The slot would use Django's own server, and whoever needs that says what to do.
     return []
+
+
+@register(Tags.database)
+def check_connections(app_configs: Sequence[Any] | None, databases: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    """Warn when the workers of this host alone may ask for more connections than the server has."""
+    if not databases or "default" not in databases:
+        return []
+    needed = settings.STAGE_E.q_workers * CONNECTIONS_PER_WORKER + CONNECTIONS_BESIDE
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int"
+        )
+        (allowed,) = cursor.fetchone()
+    if needed <= allowed:
+        return []
+    return [
+        Warning(
+            f"This host's {settings.STAGE_E.q_workers} workers may need {needed} connections, and the server has {allowed}.",
+            hint="Lower Q_WORKERS, or raise max_connections of the server.",
+            id="cardpicker.W003",
+        )
+    ]
 
 
 @register("host")

@@ -112,3 +112,16 @@ def test_slots_connection_is_tried_only_when_databases_are_checked(settings: Set
     assert ids(checks.check_slot_connection(None, databases=["default"])) == ["cardpicker.E007"]
     settings.STAGE_E = dataclasses.replace(settings.STAGE_E, lock_dsn="nonsense")
     assert ids(checks.check_slot_connection(None, databases=["default"])) == ["cardpicker.E007"]
+
+
+@pytest.mark.django_db
+def test_more_workers_than_the_server_has_connections_for_are_warned_of(settings: Settings) -> None:
+    """Asked only where databases are checked; each worker needs three."""
+    assert checks.check_connections(None, databases=["default"]) == []
+
+    settings.STAGE_E = dataclasses.replace(settings.STAGE_E, q_workers=500)
+
+    assert checks.check_connections(None, databases=["another"]) == []
+    (warning,) = checks.check_connections(None, databases=["default"])
+    assert warning.id == "cardpicker.W003"
+    assert "may need 1510 connections" in warning.msg
