@@ -125,6 +125,25 @@ def check_connections(app_configs: Sequence[Any] | None, databases: Any = None, 
     ]
 
 
+@register(Tags.database)
+def check_encoding(app_configs: Sequence[Any] | None, databases: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    """Refuse a database that cannot hold the names of cards and what is read off them."""
+    if not databases or "default" not in databases:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_encoding")
+        (encoding,) = cursor.fetchone()
+    if encoding == "UTF8":
+        return []
+    return [
+        Error(
+            f"The database's encoding is {encoding}, which cannot hold the names of cards.",
+            hint="Create it with: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0.",
+            id="cardpicker.E008",
+        )
+    ]
+
+
 @register("host")
 def check_host(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Warn of ceilings that do not fit this host."""

@@ -131,6 +131,8 @@ DATABASES = {
         "DATA_DIR": str(DATA_DIR),
         "NAME": "",
         "CONN_MAX_AGE": 0,
+        # A server set up without a locale would make its databases SQL_ASCII, which cannot hold what cards are called.
+        "TEST": {"CHARSET": "UTF8", "TEMPLATE": "template0"},
         "OPTIONS": {**CLIENT_KEEPALIVES, "options": SERVER_OPTIONS, "application_name": "cardpicker"},
     }
 }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import uuid
 from typing import Any
 
 import pytest
 from django.core import checks as django_checks
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
+from django.db import connection
 from pytest_django import Settings
 
 from cardpicker import checks
@@ -125,3 +127,25 @@ def test_more_workers_than_the_server_has_connections_for_are_warned_of(settings
     (warning,) = checks.check_connections(None, databases=["default"])
     assert warning.id == "cardpicker.W003"
     assert "may need 1510 connections" in warning.msg
+
+
+@pytest.mark.django_db(transaction=True)
+def test_database_that_cannot_hold_every_name_is_refused(settings: Settings) -> None:
+    """A server without a locale makes such databases; the message says how to make another."""
+    assert checks.check_encoding(None, databases=["default"]) == []
+
+    name = f"ascii_{uuid.uuid4().hex}"
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+    usual = connection.settings_dict["NAME"]
+    try:
+        connection.close()
+        connection.settings_dict["NAME"] = name
+        found = checks.check_encoding(None, databases=["default"])
+    finally:
+        connection.close()
+        connection.settings_dict["NAME"] = usual
+        with connection.cursor() as cursor:
+            cursor.execute(f"DROP DATABASE {name}")
+
+    assert ids(found) == ["cardpicker.E008"] and "SQL_ASCII" in found[0].msg
