@@ -136,7 +136,9 @@ def test_database_that_cannot_hold_every_name_is_refused(settings: Settings) -> 
 
     name = f"ascii_{uuid.uuid4().hex}"
     with connection.cursor() as cursor:
-        cursor.execute(f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+        cursor.execute(
+            f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C'"
+        )
     usual = connection.settings_dict["NAME"]
     try:
         connection.close()
