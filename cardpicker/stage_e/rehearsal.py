@@ -1,7 +1,7 @@
 """A rehearsal of a pass: everything runs, through the same gates and over the same images, and nothing of it is stored.
 
 Images are read first, with no transaction open; then evidence, votes and consensus of the batch are written and rolled
-back. Only a lockout is kept, because it is a fact about the destination and not about the rehearsal.
+back. Only a trip is kept, because it is a fact about the host or the destination and not about the rehearsal.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cardpicker.stage_c.run import run_stage_c
 from cardpicker.stage_c.transfer import transfer_evidence
 from cardpicker.stage_d.run import StageDReport, run_stage_d
 from cardpicker.stage_e import envelope
-from cardpicker.stage_e.concurrency import HeldSlot, try_acquire_dispatch_slot
+from cardpicker.stage_e.concurrency import HeldSlot, SlotConnectionError, try_acquire_dispatch_slot
 from cardpicker.stage_e.dispatch import DispatchOptions, slot_settings
 from cardpicker.stage_e.outcomes import DispatchOutcome, DispatchStatus
 from cardpicker.stage_e.passes import PassLimits, PassProgress, PassReason, PassReport, cards_of
@@ -80,10 +80,20 @@ def rehearse_batch(card_ids: Sequence[int], options: DispatchOptions, *, rereads
     standing = envelope.open_trip()
     if standing is not None:
         return DispatchOutcome(status=DispatchStatus.HALTED_OPEN_TRIP, run_id="", detail=str(standing))
-    with try_acquire_dispatch_slot(slot_settings(options.settings)) as slot:
-        if slot is None:
-            return DispatchOutcome(status=DispatchStatus.THROTTLED, run_id="", detail="all slots are taken")
-        counts = _rehearse(slot, card_ids, options, rereads)
+    try:
+        with try_acquire_dispatch_slot(slot_settings(options.settings)) as slot:
+            if slot is None:
+                return DispatchOutcome(status=DispatchStatus.THROTTLED, run_id="", detail="all slots are taken")
+            window = envelope.read_fetch_window(options.settings.fetch_failure_window)
+            breach = envelope.judge(options.sample(), window, options.settings)
+            if breach is not None:
+                trip = envelope.store_trip(breach, run_id="rehearsal")
+                return DispatchOutcome(
+                    status=DispatchStatus.HALTED_NEW_TRIP, run_id="", trip_id=trip.pk, detail=breach.detail
+                )
+            counts = _rehearse(slot, card_ids, options, rereads)
+    except SlotConnectionError as error:
+        return DispatchOutcome(status=DispatchStatus.THROTTLED, run_id="", detail=str(error))
     return DispatchOutcome(
         status=DispatchStatus.COMPLETED,
         run_id="",
@@ -136,6 +146,7 @@ def _keep_lockout(outcome: FetchOutcome, is_remote: bool) -> None:
 _REASONS = {
     DispatchStatus.DISABLED: PassReason.DISABLED,
     DispatchStatus.HALTED_OPEN_TRIP: PassReason.HALTED,
+    DispatchStatus.HALTED_NEW_TRIP: PassReason.HALTED,
     DispatchStatus.THROTTLED: PassReason.THROTTLED_OUT,
 }
 

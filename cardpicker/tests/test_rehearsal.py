@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from cardpicker.stage_e import envelope
 from cardpicker.stage_e.passes import PassLimits, PassReason, PassScope, open_pass, run_pass, sketch_pass
 from cardpicker.stage_e.rehearsal import rehearse_pass
 from cardpicker.tests.cluster import manage
-from cardpicker.tests.stage_e_support import make_cards, make_printing, make_source, options
+from cardpicker.tests.stage_e_support import HEALTHY, make_cards, make_printing, make_source, options
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -91,6 +92,18 @@ def test_it_heeds_the_gates(source: Source) -> None:
     report, told = rehearsed()
 
     assert (report.reason, told) == (PassReason.HALTED, [])
+
+
+def test_a_breach_halts_a_rehearsal_as_it_halts_a_pass(source: Source) -> None:
+    """The host's bars hold for whatever reads images on it, and so does a lock server that is away."""
+    make_cards(source, 1)
+    away = options(lock_dsn="host=127.0.0.1 port=1 connect_timeout=2")
+    walk = sketch_pass(PassScope(name="x"))
+    loaded = options(sample=lambda: dataclasses.replace(HEALTHY, load_1m=9))
+
+    assert rehearse_pass(walk, away, PassLimits()).reason is PassReason.THROTTLED_OUT
+    assert rehearse_pass(walk, loaded, PassLimits()).reason is PassReason.HALTED
+    assert not ImageEvidence.objects.exists()
 
 
 def test_the_command_leaves_no_pass_behind(source: Source) -> None:
