@@ -1,6 +1,7 @@
 """The operating envelope: bars within which dispatch may run, and trips that stop it until a person looks.
 
-Judging is pure; only storing and acknowledging a trip touch the database. Nothing here resumes by itself.
+Judging is pure; only storing and acknowledging a trip touch the database. Nothing here resumes by itself: it is the
+acknowledgment, by a person and with a note, that asks for the next dispatch.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from django.db.models.functions import Now
 
 from cardpicker.catalogue.text import clean_text
 from cardpicker.models import EnvelopeBar, EnvelopeTrip, FetchClass, FetchOutcome
+from cardpicker.stage_e import requests, work
 from cardpicker.stage_e.settings import StageESettings
 from cardpicker.stage_e.vitals import Vitals, host_name
 
@@ -138,16 +140,20 @@ def pause(who: str, note: str) -> EnvelopeTrip:
 
 
 def acknowledge_trip(trip_id: int, note: str, who: str) -> EnvelopeTrip:
-    """Close an open trip, so that dispatch may resume; the only way in which one is ever closed.
+    """Close an open trip, and ask for what is due; the only way in which one is ever closed.
 
     Raises:
         NoteMissingError: ``who`` or ``note`` is blank.
         TripNotOpenError: there is no such open trip.
     """
     who, note = _signed(who, note)
-    closed = EnvelopeTrip.objects.filter(pk=trip_id, acknowledged_at__isnull=True).update(
-        acknowledged_at=Now(), acknowledged_by=who, note=note
-    )
+    with transaction.atomic():
+        closed = EnvelopeTrip.objects.filter(pk=trip_id, acknowledged_at__isnull=True).update(
+            acknowledged_at=Now(), acknowledged_by=who, note=note
+        )
+        # The requests made while it was open found it and ended; without this one, work would wait for the sweep.
+        if closed and work.is_due():
+            requests.request_dispatch("acknowledged")
     if not closed:
         known = EnvelopeTrip.objects.filter(pk=trip_id).first()
         if known is None:

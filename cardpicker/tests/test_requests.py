@@ -15,7 +15,7 @@ from django_q.models import OrmQ
 from pytest_django import Settings
 
 from cardpicker.models import Card, CardWork
-from cardpicker.stage_e import ledger
+from cardpicker.stage_e import envelope, ledger
 from cardpicker.stage_e.dispatch import dispatch_for_card
 from cardpicker.stage_e.requests import (
     DISPATCH_TASK,
@@ -206,3 +206,28 @@ def test_task_of_a_deleted_card_is_no_error(
 
     assert dispatch_for_card(gone, "card-created") == status
     assert dispatch_for_card(None, "continue") == status
+
+
+def test_an_acknowledgment_asks_for_what_is_due() -> None:
+    """Nothing is asked for while the trip is open; with its note comes the next request, once it is committed."""
+    bare_cards(3)
+    trip = envelope.pause("ada", "looking")
+    assert queued() == []
+
+    with transaction.atomic():
+        envelope.acknowledge_trip(trip.pk, "looked", "ada")
+        assert queued() == []
+
+    assert [task["args"] for task in queued()] == [(None, "acknowledged")]
+
+
+def test_an_acknowledgment_of_nothing_due_or_nothing_open_asks_for_nothing() -> None:
+    """There is nothing to look for, or nothing has changed."""
+    trip = envelope.pause("ada", "looking")
+    envelope.acknowledge_trip(trip.pk, "looked", "ada")
+    bare_cards(3)
+
+    with pytest.raises(envelope.TripNotOpenError):
+        envelope.acknowledge_trip(trip.pk, "again", "ada")
+
+    assert queued() == []
