@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, assert_never
 
 from django.db import transaction
 
-from cardpicker.models import CatalogPass
+from cardpicker.models import CatalogPass, EnvelopeTrip
 from cardpicker.stage_c.hooks import StageCHooks, Store
 from cardpicker.stage_c.outcomes import CardOutcome, FetchOutcome, LockedOut, Stored, Transferred
 from cardpicker.stage_c.persist import persist_evidence
@@ -22,10 +22,56 @@ from cardpicker.stage_c.run import run_stage_c
 from cardpicker.stage_c.transfer import transfer_evidence
 from cardpicker.stage_d.run import StageDReport, run_stage_d
 from cardpicker.stage_e import envelope
+from cardpicker.stage_e.batch import HEARTBEAT_S
 from cardpicker.stage_e.concurrency import HeldSlot, SlotConnectionError, try_acquire_dispatch_slot
 from cardpicker.stage_e.dispatch import DispatchOptions, slot_settings
 from cardpicker.stage_e.outcomes import DispatchOutcome, DispatchStatus
 from cardpicker.stage_e.passes import PassLimits, PassProgress, PassReason, PassReport, cards_of
+from cardpicker.stage_e.settings import StageESettings
+from cardpicker.stage_e.vitals import Vitals
+
+RUN_ID = "rehearsal"
+
+
+@dataclass(slots=True, kw_only=True)
+class _Watch:
+    """Whether dispatch has been halted since the batch began: asked as often as a run asks, and heeded like there."""
+
+    settings: StageESettings
+    sample: Callable[[], Vitals]
+    slot: HeldSlot
+    trip: EnvelopeTrip | None = None
+    slot_lost: bool = False
+    asked_at: float = field(default_factory=time.monotonic)
+
+    def on_tick(self) -> None:
+        """Ask whether somebody halted dispatch, or a process of this batch has grown past its bar."""
+        if self.trip is not None or time.monotonic() - self.asked_at < HEARTBEAT_S:
+            return
+        self.asked_at = time.monotonic()
+        breach = envelope.judge_memory(self.sample(), self.settings)
+        self.trip = envelope.open_trip() if breach is None else envelope.store_trip(breach, run_id=RUN_ID)
+
+    def on_fetch(self, outcome: FetchOutcome, is_remote: bool) -> None:
+        """Keep a lockout, which is a fact about the destination."""
+        if is_remote and isinstance(outcome, LockedOut):
+            self.trip = envelope.trip_lockout(outcome.detail, run_id=RUN_ID)
+
+    def may_write(self) -> bool:
+        """Whether the slot is held still."""
+        self.slot_lost = self.slot_lost or not self.slot.still_held()
+        return not self.slot_lost
+
+    def should_stop(self) -> bool:
+        """Whether nothing new may be started."""
+        return self.trip is not None
+
+    @property
+    def status(self) -> DispatchStatus:
+        """How the batch ended, as of a run."""
+        if self.slot_lost:
+            return DispatchStatus.INTERRUPTED
+        return DispatchStatus.COMPLETED if self.trip is None else DispatchStatus.COMPLETED_WITH_TRIP
 
 
 @dataclass(slots=True)
@@ -64,7 +110,7 @@ def rehearse_pass(
         if limits.max_batches is not None and batches >= limits.max_batches:
             return _report(walk, PassReason.BATCH_LIMIT, "", done, batches)
         outcome = rehearse_batch(chunk, options, rereads=walk.reextract)
-        stopped = _REASONS.get(outcome.status)
+        stopped = _stops(outcome.status)
         if stopped is not None:
             return _report(walk, stopped, outcome.detail, done, batches)
         batches, done, left, last = batches + 1, done + len(chunk), max(0, left - len(chunk)), chunk[-1]
@@ -87,39 +133,42 @@ def rehearse_batch(card_ids: Sequence[int], options: DispatchOptions, *, rereads
             window = envelope.read_fetch_window(options.settings.fetch_failure_window)
             breach = envelope.judge(options.sample(), window, options.settings)
             if breach is not None:
-                trip = envelope.store_trip(breach, run_id="rehearsal")
+                trip = envelope.store_trip(breach, run_id=RUN_ID)
                 return DispatchOutcome(
                     status=DispatchStatus.HALTED_NEW_TRIP, run_id="", trip_id=trip.pk, detail=breach.detail
                 )
-            counts = _rehearse(slot, card_ids, options, rereads)
+            watch = _Watch(settings=options.settings, sample=options.sample, slot=slot)
+            counts = _rehearse(card_ids, options, watch, rereads)
     except SlotConnectionError as error:
         return DispatchOutcome(status=DispatchStatus.THROTTLED, run_id="", detail=str(error))
     return DispatchOutcome(
-        status=DispatchStatus.COMPLETED,
+        status=watch.status,
         run_id="",
         batch_size=len(card_ids),
         elapsed_s=time.monotonic() - started,
+        trip_id=watch.trip.pk if watch.trip is not None else None,
+        detail="the dispatch slot was lost" if watch.slot_lost else str(watch.trip or ""),
         counts=counts,
     )
 
 
-def _rehearse(slot: HeldSlot, card_ids: Sequence[int], options: DispatchOptions, rereads: bool) -> dict[str, int]:
+def _rehearse(card_ids: Sequence[int], options: DispatchOptions, watch: _Watch, rereads: bool) -> dict[str, int]:
     held = _Held()
     hooks = StageCHooks(
         settle=_leave,
-        may_write=slot.still_held,
-        should_stop=lambda: False,
-        on_tick=lambda: None,
-        on_fetch=_keep_lockout,
+        may_write=watch.may_write,
+        should_stop=watch.should_stop,
+        on_tick=watch.on_tick,
+        on_fetch=watch.on_fetch,
         store=Store(persist=held.persist, transfer=held.transfer),
         rereads=rereads,
         standing=options.standing,
     )
-    read = run_stage_c(card_ids, run_id="rehearsal", settings=options.stage_c, hooks=hooks, parts=options.parts)
+    read = run_stage_c(card_ids, run_id=RUN_ID, settings=options.stage_c, hooks=hooks, parts=options.parts)
     with transaction.atomic():
         for call in held.calls:
             call()
-        judged = run_stage_d(read.evidence_card_ids, run_id="rehearsal")
+        judged = run_stage_d(read.evidence_card_ids, run_id=RUN_ID)
         transaction.set_rollback(True)
     return _counts(read.counts, judged)
 
@@ -138,17 +187,21 @@ def _leave(card_id: int, outcome: CardOutcome, /) -> None:
     """Settle nothing: a rehearsal has claimed nothing."""
 
 
-def _keep_lockout(outcome: FetchOutcome, is_remote: bool) -> None:
-    if is_remote and isinstance(outcome, LockedOut):
-        envelope.trip_lockout(outcome.detail, run_id="rehearsal")
-
-
-_REASONS = {
-    DispatchStatus.DISABLED: PassReason.DISABLED,
-    DispatchStatus.HALTED_OPEN_TRIP: PassReason.HALTED,
-    DispatchStatus.HALTED_NEW_TRIP: PassReason.HALTED,
-    DispatchStatus.THROTTLED: PassReason.THROTTLED_OUT,
-}
+def _stops(status: DispatchStatus) -> PassReason | None:
+    """Return why a rehearsal must end after a batch of this status, or None."""
+    match status:
+        case DispatchStatus.COMPLETED | DispatchStatus.EMPTY:
+            return None
+        case DispatchStatus.HALTED_OPEN_TRIP | DispatchStatus.HALTED_NEW_TRIP | DispatchStatus.COMPLETED_WITH_TRIP:
+            return PassReason.HALTED
+        case DispatchStatus.THROTTLED:
+            return PassReason.THROTTLED_OUT
+        case DispatchStatus.INTERRUPTED:
+            return PassReason.INTERRUPTED
+        case DispatchStatus.DISABLED:
+            return PassReason.DISABLED
+        case _:
+            assert_never(status)
 
 
 def _report(walk: CatalogPass, reason: PassReason, detail: str, done: int, batches: int) -> PassReport:

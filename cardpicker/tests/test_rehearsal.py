@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core import serializers
-from django.db import models
+from django.db import connections, models
 
 from cardpicker.models import (
     CardPrintingTag,
     CardWork,
     CatalogPass,
+    EnvelopeBar,
+    EnvelopeTrip,
     ImageEvidence,
     PilotRunLedger,
     ReviewItem,
     Source,
 )
 from cardpicker.stage_e import envelope
+from cardpicker.stage_e.outcomes import DispatchStatus
 from cardpicker.stage_e.passes import PassLimits, PassReason, PassScope, open_pass, run_pass, sketch_pass
-from cardpicker.stage_e.rehearsal import rehearse_pass
-from cardpicker.tests.cluster import manage
+from cardpicker.stage_e.rehearsal import rehearse_batch, rehearse_pass
+from cardpicker.tests.cluster import eventually, manage
 from cardpicker.tests.stage_e_support import HEALTHY, make_cards, make_printing, make_source, options
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -104,6 +108,42 @@ def test_a_breach_halts_a_rehearsal_as_it_halts_a_pass(source: Source) -> None:
     assert rehearse_pass(walk, away, PassLimits()).reason is PassReason.THROTTLED_OUT
     assert rehearse_pass(walk, loaded, PassLimits()).reason is PassReason.HALTED
     assert not ImageEvidence.objects.exists()
+
+
+def test_a_pause_in_mid_batch_is_heeded_as_by_a_pass(source: Source, tmp_path: Path) -> None:
+    """Nothing new is read once somebody has paused, however much of the batch is left."""
+    marker = tmp_path / "begun"
+    make_cards(source, 25, seconds=0.4, marker=str(marker))
+    pausing = threading.Thread(target=_pause_once, args=(marker,), daemon=True)
+    pausing.start()
+
+    outcome = rehearse_batch(list(CardWork.objects.values_list("pk", flat=True)), options())
+    pausing.join()
+
+    assert outcome.status is DispatchStatus.COMPLETED_WITH_TRIP
+    assert 0 < outcome.counts["stage_c_stored"] < 25
+    assert not ImageEvidence.objects.exists()
+
+
+def test_a_grown_process_halts_a_rehearsal_in_mid_batch(source: Source) -> None:
+    """Its processes are held to the bar as those of a pass, and the pass it rehearses would end there."""
+    make_cards(source, 25, seconds=0.4)
+    samples = iter([HEALTHY])
+    grown = dataclasses.replace(HEALTHY, largest_rss_mb=900)
+    walk = sketch_pass(PassScope(name="x"))
+
+    report = rehearse_pass(walk, options(sample=lambda: next(samples, grown)), PassLimits())
+
+    assert (report.reason, report.done) == (PassReason.HALTED, 0)
+    assert EnvelopeTrip.objects.get().bar == EnvelopeBar.RSS
+
+
+def _pause_once(marker: Path) -> None:
+    try:
+        eventually(marker.exists, "the first image")
+        envelope.pause("me", "enough for today")
+    finally:
+        connections.close_all()
 
 
 def test_the_command_leaves_no_pass_behind(source: Source) -> None:
