@@ -9,8 +9,8 @@ import pickle
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cardpicker.operations.bulk.chunk import Order
     from cardpicker.operations.bulk.jobs import ChunkResult
-    from cardpicker.operations.bulk.run import Order
 
 
 def start(database: str) -> None:
@@ -25,6 +25,6 @@ def start(database: str) -> None:
 
 def work(body: bytes, order: Order) -> ChunkResult:
     """Do one chunk; ``body`` is its cards, pickled."""
-    from cardpicker.operations.bulk.run import do_chunk
+    from cardpicker.operations.bulk.chunk import do_chunk
 
     return do_chunk(order, pickle.loads(body))

@@ -14,15 +14,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import connection
 
-from cardpicker.operations.bulk import changes, lane, runs
+from cardpicker.operations.bulk import lane, runs
+from cardpicker.operations.bulk.chunk import Order, do_chunk
 from cardpicker.operations.bulk.jobs import BulkError, BulkJob, ChunkResult
 from cardpicker.operations.bulk.runs import BulkOptions
 from cardpicker.operations.bulk.walk import Chunk, cards_in_scope, chunks
 from cardpicker.stage_c import conveyor
-from cardpicker.stage_d.locking import retrying_deadlocks
-from cardpicker.stage_d.twins import find_twins
 
 CHUNK_TIMEOUT_S = 600.0
 
@@ -37,16 +36,6 @@ class BulkReport:
     counts: Mapping[str, int]
     finished: bool
     cards_per_s: float  #: Of this part.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """All that a process needs to do chunks of a job."""
-
-    job: BulkJob
-    run_id: str
-    writes: bool
-    diff: bool
 
 
 def run_bulk(
@@ -86,22 +75,6 @@ def run_bulk(
         finished=run.finished_at is not None,
         cards_per_s=(run.cards_done - done_before) / elapsed if elapsed else 0.0,
     )
-
-
-def do_chunk(order: Order, card_ids: Sequence[int]) -> ChunkResult:
-    """Do one chunk in one transaction, which is taken back unless the run writes."""
-
-    def unit() -> ChunkResult:
-        with transaction.atomic():
-            reach = find_twins(card_ids) if order.diff else set()
-            before = changes.snapshot(reach)
-            result = order.job.apply(card_ids, order.run_id)
-            told = [*result.changes, *changes.differences(before, changes.snapshot(reach))] if order.diff else ()
-            if not order.writes:
-                transaction.set_rollback(True)
-            return ChunkResult(counts=result.counts, changes=told)
-
-    return retrying_deadlocks(unit) if card_ids else ChunkResult()
 
 
 def _here(order: Order, ahead: Iterable[Chunk]) -> Iterator[tuple[Chunk, ChunkResult]]:
