@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -146,6 +147,8 @@ USE_TZ = True
 STATIC_URL = "static/"
 STATIC_ROOT = DATA_DIR / "static"
 WHITENOISE_USE_FINDERS = True
+# The finders serve what collectstatic has not gathered, so that there is nothing to warn of before its first run.
+warnings.filterwarnings("ignore", message="No directory at", module="whitenoise")
 
 # daemonize_workers: daemonic workers may not have children, and every task starts a pool.
 # queue_limit: a row's lock time starts when it is prefetched, so few are. cpu_affinity stays unset: it would pin
