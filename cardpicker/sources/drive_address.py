@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from cardpicker.sources.errors import ListingError
 
+# The image CDN holds both to the same forms: image-cdn/src/parameters.ts.
 DRIVE_ID = re.compile(r"[A-Za-z0-9_-]{10,128}")
 RESOURCE_KEY = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _FOLDER_PATH = re.compile(r"/(?:drive/)?(?:u/\d+/)?folders/([^/]+)/?")

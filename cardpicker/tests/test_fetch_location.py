@@ -76,6 +76,14 @@ def test_a_resource_key_is_shown_to_the_cdn() -> None:
     assert place.location.endswith("&resourceKey=0-key")
 
 
+def test_what_is_no_resource_key_gets_into_no_address() -> None:
+    """However it got into the database."""
+    place = image_place("google_drive", "folder", DRIVE_ID, SETTINGS, "0-key&dpi=9")
+
+    assert isinstance(place, ImagePlace)
+    assert "0-key" not in place.location
+
+
 @pytest.mark.parametrize(("host", "destination"), [("lh3.googleusercontent.com", GOOGLE_IMAGE), ("images.example", "")])
 def test_an_image_of_a_manifest_draws_on_the_budget_of_its_host(host: str, destination: str) -> None:
     """Its checksum holds, since it is the file itself; private addresses are the manifest's own host's only."""

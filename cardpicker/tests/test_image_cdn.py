@@ -18,6 +18,7 @@ from django.db import connection
 from django.utils import timezone
 
 from cardpicker.models import Card, CardWork, Source
+from cardpicker.sources.drive_address import DRIVE_ID, RESOURCE_KEY
 from cardpicker.stage_c.settings import StageCSettings
 
 PROJECT = Path(settings.BASE_DIR)
@@ -65,6 +66,23 @@ def test_worker_as_deployed_asks_only_google() -> None:
     assert variables["UPSTREAM_ORIGIN"] in allowed
     assert all(re.fullmatch(r"https://lh[3-6]\.googleusercontent\.com", origin) for origin in allowed)
     assert "PURGE_TOKEN" not in variables
+
+
+def worker_pattern(name: str) -> str:
+    """Return a pattern of the Worker's, without its anchors."""
+    source = (WORKER / "src" / "parameters.ts").read_text(encoding="utf-8")
+    return re.findall(rf"^const {name} = /\^(.+)\$/;$", source, re.MULTILINE)[0]
+
+
+@pytest.mark.parametrize(("name", "ours"), [("IDENTIFIER", DRIVE_ID), ("RESOURCE_KEY", RESOURCE_KEY)])
+def test_worker_takes_exactly_what_a_listing_accepts(name: str, ours: re.Pattern[str]) -> None:
+    """An identifier that one side takes and the other refuses would be a card that never gets its image."""
+    assert worker_pattern(name) == ours.pattern
+
+
+def test_worker_keeps_no_addresses_in_its_logs() -> None:
+    """They may hold resource keys: the Worker's own lines do without them."""
+    assert worker_config()["observability"]["logs"] == {"enabled": True, "invocation_logs": False}
 
 
 def test_workers_packages_are_pinned_and_come_from_no_named_host() -> None:

@@ -8,7 +8,7 @@ import type { Flights } from "./flights";
 import { logFault, logRefusal } from "./log";
 import type { Outcome } from "./outcomes";
 import type { ImageRequest } from "./parameters";
-import { described, keyOf, store, type Stored } from "./thumbnails";
+import { described, flightOf, keyOf, store, type Stored } from "./thumbnails";
 import { fetchPicture, mayPass, rateLimited } from "./upstream";
 
 /** Beyond the deadline of a flight, for those who wait for it. */
@@ -81,7 +81,7 @@ async function readStored(request: Request, image: ImageRequest, env: Env): Prom
 
 async function fill(image: ImageRequest, serving: Serving): Promise<Outcome> {
   return await serving.flights.join(
-    keyOf(image),
+    flightOf(image),
     serving.ctx,
     serving.config.deadlineMs + PATIENCE_MS,
     () => load(image, serving),

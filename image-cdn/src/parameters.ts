@@ -14,12 +14,18 @@ export interface ImageRequest {
   readonly jpgQuality?: number;
   /** Changes when the image does, so that the address may be kept for ever. */
   readonly version?: string;
+  /** Asked for by some older files; opens the image and does not change it, so that nothing is stored under it. */
+  readonly resourceKey?: string;
   /** What was done to the parameters, for a header. */
   readonly notice?: string;
 }
 
-const IDENTIFIER = /^[A-Za-z0-9_-]{10,100}$/;
+// Both as in cardpicker/sources/drive_address.py, and a test of the Python suite holds the two sides together.
+const IDENTIFIER = /^[A-Za-z0-9_-]{10,128}$/;
+const RESOURCE_KEY = /^[A-Za-z0-9_-]{1,100}$/;
 const VERSION = /^[A-Za-z0-9_.:-]{1,100}$/;
+const BAD_VERSION = "v must be given once, as 1 to 100 letters, digits, -, _, . or :";
+const BAD_RESOURCE_KEY = "resourceKey must be given once, as 1 to 100 letters, digits, - or _";
 const IMAGE_PATH = /^\/images\/google_drive\/(small|large|full)\/([^/]*)\.jpg$/;
 const TIER_HEIGHT_PX = { small: 400, large: 800 };
 const DPI = { low: 50, high: 1500, step: 10, unlessSaid: 300 };
@@ -39,12 +45,13 @@ export function readImageRequest(url: URL): ImageRequest | Refusal | null {
   const tier = match[1] as Tier;
   const identifier = match[2];
   if (!isIdentifier(identifier)) {
-    return refusal(400, "bad-identifier", "the identifier must be 10 to 100 letters, digits, - or _");
+    return refusal(400, "bad-identifier", "the identifier must be 10 to 128 letters, digits, - or _");
   }
   const dpi = readNumber(url, "dpi", DPI.low, DPI.high);
   const jpgQuality = readNumber(url, "jpgQuality", 1, 100);
-  const version = readVersion(url);
-  for (const part of [dpi, jpgQuality, version]) {
+  const version = readText(url, "v", VERSION, refusal(400, "bad-version", BAD_VERSION));
+  const resourceKey = readText(url, "resourceKey", RESOURCE_KEY, refusal(400, "bad-resource-key", BAD_RESOURCE_KEY));
+  for (const part of [dpi, jpgQuality, version, resourceKey]) {
     if (typeof part === "object") {
       return part;
     }
@@ -56,6 +63,7 @@ export function readImageRequest(url: URL): ImageRequest | Refusal | null {
     ...size(tier, dpi as number | undefined),
     ...(typeof jpgQuality === "number" && { jpgQuality }),
     ...(typeof version === "string" && { version }),
+    ...(typeof resourceKey === "string" && { resourceKey }),
   };
 }
 
@@ -83,13 +91,10 @@ function readNumber(url: URL, name: string, low: number, high: number): number |
   return refusal(400, code, `${name} must be given once, as a whole number from ${low} to ${high}`);
 }
 
-function readVersion(url: URL): string | undefined | Refusal {
-  const values = url.searchParams.getAll("v");
+function readText(url: URL, name: string, form: RegExp, otherwise: Refusal): string | undefined | Refusal {
+  const values = url.searchParams.getAll(name);
   if (values.length === 0) {
     return undefined;
   }
-  if (values.length === 1 && VERSION.test(values[0] ?? "")) {
-    return values[0];
-  }
-  return refusal(400, "bad-version", "v must be given once, as 1 to 100 letters, digits, -, _, . or :");
+  return values.length === 1 && form.test(values[0] ?? "") ? values[0] : otherwise;
 }

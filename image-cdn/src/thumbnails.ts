@@ -21,6 +21,11 @@ export function keyOf(image: ImageRequest): string {
   return `${prefixOf(image.identifier)}${image.tier}/${quality}/${image.version ?? ""}`;
 }
 
+/** Return what a flight is shared by: whoever shows another resource key may get another answer, if no other image. */
+export function flightOf(image: ImageRequest): string {
+  return `${keyOf(image)} ${image.resourceKey ?? ""}`;
+}
+
 /** The slash at the end keeps an identifier apart from those that begin with it. */
 export function prefixOf(identifier: string): string {
   return `${LAYOUT}/google_drive/${identifier}/`;

@@ -45,7 +45,7 @@ export async function fetchPicture(image: ImageRequest, options: UpstreamOptions
   if (held !== undefined) {
     return held;
   }
-  const outcome = await follow(address(image, config), MAX_BYTES[image.tier], options);
+  const outcome = withoutKey(image, await follow(address(image, config), MAX_BYTES[image.tier], options));
   if (outcome.kind === "refusal" && isPressure(outcome)) {
     breaker.strike(config.upstreamOrigin, outcome);
   } else if (outcome.kind === "picture" || outcome.code !== "rate-limited") {
@@ -57,7 +57,18 @@ export async function fetchPicture(image: ImageRequest, options: UpstreamOptions
 /** A quality asks for JPEG; without one the image host keeps the format that it has. */
 function address(image: ImageRequest, config: Config): URL {
   const quality = image.jpgQuality === undefined ? "" : `-rj-l${image.jpgQuality}`;
-  return new URL(`/d/${image.identifier}=h${image.heightPx}${quality}`, config.upstreamOrigin);
+  const url = new URL(`/d/${image.identifier}=h${image.heightPx}${quality}`, config.upstreamOrigin);
+  if (image.resourceKey !== undefined) {
+    url.searchParams.set("resourcekey", image.resourceKey);
+  }
+  return url;
+}
+
+/** A resource key opens an image to whoever has it: error pages like to repeat the whole address, and logs keep it. */
+function withoutKey(image: ImageRequest, outcome: Outcome): Outcome {
+  return outcome.kind === "picture" || image.resourceKey === undefined
+    ? outcome
+    : { ...outcome, message: outcome.message.replaceAll(image.resourceKey, "…") };
 }
 
 async function follow(start: URL, maxBytes: number, options: UpstreamOptions): Promise<Outcome> {

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import urllib.parse
 from dataclasses import dataclass
 
+from cardpicker.sources.drive_address import DRIVE_ID, RESOURCE_KEY
 from cardpicker.sources.errors import SourceError, UnsafeIdentifierError
 from cardpicker.sources.registry import kind_for
 from cardpicker.stage_c.fetch.destinations import destination_of, redirect_hosts
@@ -16,7 +16,6 @@ from cardpicker.stage_c.settings import StageCSettings
 
 GOOGLE_DRIVE = "google_drive"
 JPEG_QUALITY = 95
-_GOOGLE_ID = re.compile(r"[A-Za-z0-9_-]{10,128}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +54,10 @@ def image_place(
 def _cdn_place(identifier: str, resource_key: str, settings: StageCSettings) -> ImagePlace | Unusable | Failed:
     if not settings.image_worker_url:
         return Failed(detail="Google Drive images come through the image CDN: set IMAGE_WORKER_URL")
-    if _GOOGLE_ID.fullmatch(identifier) is None:
+    if DRIVE_ID.fullmatch(identifier) is None:
         return Unusable(kind=UnusableKind.BAD_IDENTIFIER, detail=f"not a Google Drive id: {identifier[:60]!r}")
     dpi = round(settings.image_dpi / 10) * 10
-    key = f"&resourceKey={resource_key}" if resource_key else ""
+    key = f"&resourceKey={resource_key}" if RESOURCE_KEY.fullmatch(resource_key) else ""
     base = settings.image_worker_url.rstrip("/")
     return ImagePlace(
         location=f"{base}/images/{GOOGLE_DRIVE}/full/{identifier}.jpg?dpi={dpi}&jpgQuality={JPEG_QUALITY}{key}",

@@ -29,6 +29,13 @@ describe("a bad parameter", () => {
     ["?v=../x", "bad-version"],
     ["?v=a/b", "bad-version"],
     [`?v=${"a".repeat(101)}`, "bad-version"],
+    ["?resourceKey=", "bad-resource-key"],
+    ["?resourceKey=0-a%2Fb", "bad-resource-key"],
+    ["?resourceKey=0-a%26x=1", "bad-resource-key"],
+    ["?resourceKey=0-a.b", "bad-resource-key"],
+    ["?resourceKey=0-a%0d%0aX:1", "bad-resource-key"],
+    ["?resourceKey=0-a&resourceKey=0-b", "bad-resource-key"],
+    [`?resourceKey=${"a".repeat(101)}`, "bad-resource-key"],
   ])("%s is refused as %s", async (query, code) => {
     const id = await scripted();
 
@@ -50,7 +57,7 @@ describe("a bad parameter", () => {
 
   it.each([
     "short",
-    "a".repeat(101),
+    "a".repeat(129),
     "card%2F0123456789",
     "card-0123456789%00",
     "card.0123456789",
@@ -62,6 +69,14 @@ describe("a bad parameter", () => {
     "",
   ])("the identifier %j is refused", async (identifier) => {
     expect(said(await ask(path("full", identifier)))).toBe("400 bad-identifier");
+  });
+
+  it("is no identifier of 128 characters, which is the longest that a listing accepts", async () => {
+    const made = await scripted();
+    const id = made.padEnd(128, "x");
+
+    expect(said(await ask(path("full", id)))).toBe("200 fine");
+    expect(await seen(id)).toHaveLength(1);
   });
 
   it("is no parameter that is not ours", async () => {
