@@ -7,6 +7,7 @@ import threading
 import urllib.parse
 from dataclasses import dataclass
 
+from cardpicker.stage_c.fetch.cdn_errors import judge_cdn
 from cardpicker.stage_c.fetch.classify import check_digests, classify, is_sign_in
 from cardpicker.stage_c.fetch.client import Answer, HttpClient
 from cardpicker.stage_c.fetch.files import read_file
@@ -23,6 +24,7 @@ class Trust:
     private_hosts: frozenset[str] = frozenset()  #: Hosts that may have private addresses, lower case.
     #: Where a redirect may lead beside the location's own host: hosts, or ``.domain`` for all below it.
     redirect_hosts: frozenset[str] = frozenset()
+    is_cdn: bool = False  #: Whether the host is the image CDN, which says of each error whose it is.
 
 
 NO_TRUST = Trust()
@@ -76,7 +78,7 @@ class ImageFetcher:
                 if not isinstance(hop, Answer):
                     return hop
                 if hop.next_url is None:
-                    return classify(hop)
+                    return judge_cdn(hop, classify) if trust.is_cdn else classify(hop)
                 own_host = own_host or hop.target.host
                 if refused := _judge_redirect(hop, hop.next_url, trust.redirect_hosts | {own_host}):
                     return refused

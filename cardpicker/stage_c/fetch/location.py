@@ -61,7 +61,7 @@ def _cdn_place(identifier: str, resource_key: str, settings: StageCSettings) -> 
     base = settings.image_worker_url.rstrip("/")
     return ImagePlace(
         location=f"{base}/images/{GOOGLE_DRIVE}/full/{identifier}.jpg?dpi={dpi}&jpgQuality={JPEG_QUALITY}{key}",
-        trust=Trust(private_hosts=_host_of(base)),
+        trust=Trust(private_hosts=_host_of(base), is_cdn=True),
         destination=GOOGLE_IMAGE,
         is_original=False,
     )
