@@ -138,7 +138,7 @@ def _readings(draw: random.Random, printed: Printed) -> dict[str, Any]:
         "collector_line": line,
         "legal_line": {"raw": "", "copyright_year": printed.year if told else None, "proxy_marks": []},
         "artist": {"raw": "", "artist": printed.artist if told and draw.random() < 0.7 else None, "ratio": 0.9},
-        "art_hash": {"kind": "phash64-artbox-v1", "hash": f"{draw.getrandbits(64):016x}", "detail": 0.8},
+        "art_hash": {"kind": "phash64-art-v2", "hash": f"{draw.getrandbits(64):016x}", "detail": 0.8},
         "quality": {"truncated": False, "sharpness": 120.5, "border_color": "black", "mode": "RGB", "format": "JPEG"},
     }
 

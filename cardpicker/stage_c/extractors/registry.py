@@ -67,7 +67,7 @@ EXTRACTORS: tuple[Extractor, ...] = (
     ModuleExtractor("the_list_mark", 1, _TEXT),
     ModuleExtractor("legal_line", 1, _TEXT),
     ModuleExtractor("artist", 1, (*_TEXT, "collector_line")),
-    ModuleExtractor("art_hash", 2, _TEXT),
+    ModuleExtractor("art_hash", 3, _TEXT),
     ModuleExtractor("quality", 3, _TEXT),
     ModuleExtractor("frame", 1, (*_TEXT, "quality")),
 )
