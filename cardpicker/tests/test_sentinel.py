@@ -13,8 +13,9 @@ from typing import Any
 
 import psutil
 import pytest
+from django_q.models import Schedule
 
-from cardpicker.models import CardWork, Source
+from cardpicker.models import CardWork, ImageEvidence, PilotRunLedger, RunStatus, Source
 from cardpicker.tests.cluster import eventually, members, running_cluster
 from cardpicker.tests.plain_cards import save_plain_cards
 from cardpicker.tests.stage_e_support import make_source
@@ -72,6 +73,19 @@ def test_idle_workers_that_are_killed_do_not_take_the_queue_with_them(
     eventually(lambda: not set(workers) & set(guarded(cluster)), "the workers to be replaced")
 
     does_a_card(source)
+
+
+def test_a_killed_workers_cards_are_taken_up_without_a_sweep(cluster: subprocess.Popen[bytes], source: Source) -> None:
+    """Its request went with it, so the worker in its place closes its run and asks for its cards."""
+    Schedule.objects.all().delete()
+    cards = save_plain_cards(source, 25)
+    run = eventually(lambda: PilotRunLedger.objects.filter(status=RunStatus.RUNNING).first(), "a run")
+    kill(run.pid)
+
+    eventually(lambda: not CardWork.objects.exclude(due_at=None, lease_owner=None).exists(), "all cards to be done")
+    run.refresh_from_db()
+    assert run.status == RunStatus.INTERRUPTED
+    assert ImageEvidence.objects.filter(card__in=cards).count() == 25
 
 
 def test_a_killed_monitor_is_replaced_by_one_that_reads_results(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 from django.core.serializers import serialize
+from django.db import connection
 from django_q.models import OrmQ
 from pytest_django import Settings
 
@@ -98,3 +99,15 @@ def test_bulk_writes_ask_for_nothing_and_leave_cards_due() -> None:
 
     assert asked() == []
     assert [state_of(card) for card in cards] == ["due", "due", "done"]
+
+
+def test_a_starting_worker_outlives_a_database_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says so and goes on: a worker that ended would be started again and again until the database is back."""
+    monkeypatch.setenv("CARDPICKER_DATABASE_URL", "postgres://nobody@127.0.0.1:1/nowhere")
+    connection.close()
+
+    signals.take_over(sender="django_q")
+
+    monkeypatch.undo()
+    connection.close()
+    assert asked() == []
