@@ -69,6 +69,7 @@ EXTRACTORS: tuple[Extractor, ...] = (
     ModuleExtractor("artist", 1, (*_TEXT, "collector_line")),
     ModuleExtractor("art_hash", 3, _TEXT),
     ModuleExtractor("quality", 3, _TEXT),
+    ModuleExtractor("corners", 1),
     ModuleExtractor("frame", 1, (*_TEXT, "quality")),
 )
 
