@@ -32,7 +32,8 @@ _LIST_NUMBER = re.compile(r"^([a-z0-9]{3,5})-(.+)$")
 # because for a join of unknown size the planner would read the whole catalog.
 _READ = """
     SELECT printing.id, printing.name_keys, expansion.code, printing.collector_number, printing.language, artist.name,
-           printing.released_at, printing.border_color, printing.layout
+           printing.released_at, printing.border_color, printing.layout, printing.frame, printing.art_hash,
+           printing.rarity
     FROM cardpicker_canonicalcard AS printing
     JOIN cardpicker_canonicalexpansion AS expansion ON expansion.id = printing.expansion_id
     LEFT JOIN cardpicker_canonicalartist AS artist ON artist.id = printing.artist_id
@@ -66,6 +67,9 @@ class Candidate:
     released_at: datetime.date | None = None
     border_color: str | None = None
     layout: str = ""
+    frame: str = ""
+    rarity: str = ""
+    art_hash: int | None = None  #: Signed; of the art alone, shared by all printings of the illustration.
     lines: tuple[Line, ...]  #: The lines that may be printed on it, likeliest first.
 
     @property
@@ -188,7 +192,7 @@ def _read(sql: str, parameters: list[list[str]]) -> list[Candidate]:
 
 
 def _candidate(row: tuple[Any, ...]) -> Candidate:
-    pk, keys, set_code, raw_number, language, artist, released_at, border_color, layout = row
+    pk, keys, set_code, raw_number, language, artist, released_at, border_color, layout, frame, art_hash, rarity = row
     number = normalize_number(raw_number)
     return Candidate(
         id=pk,
@@ -200,5 +204,8 @@ def _candidate(row: tuple[Any, ...]) -> Candidate:
         released_at=released_at,
         border_color=border_color or None,
         layout=layout,
+        frame=frame,
+        art_hash=art_hash,
+        rarity=rarity,
         lines=printed_lines(set_code, number, layout),
     )

@@ -6,15 +6,19 @@ All of these become "not read", because absent evidence is never disagreement.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cardpicker.catalogue.art_kind import ART_HASH_KIND
 from cardpicker.stage_d.matching import normalize_number
 
 #: A collector number has at least one digit; a copyright year is one that a card can bear.
 FIRST_YEAR, LAST_YEAR = 1993, 2100
 #: A mark that was seen is one; that there is none must be sure.
 MIN_NO_MARK_CONFIDENCE = 0.9
+
+_HASH = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,13 +29,16 @@ class Readings:
     set_code: str | None = None  #: Lower case; not necessarily a real one.
     set_size: int | None = None
     language: str | None = None
+    rarity: str | None = None  #: The letter beside the number, lower case.
     row_artist: str | None = None  #: The artist printed in the collector line's own rows.
     line_confidence: float | None = None  #: 0 to 1; None where the extractor states none.
     copyright_year: int | None = None
     artist: str | None = None
     border_color: str | None = None
+    frame: str | None = None  #: The class that the pixels show, such as ``1997`` or ``borderless``.
     truncated: bool = False
     list_mark: bool | None = None  #: The planeswalker mark of reprints in The List.
+    art_hash: int | None = None  #: 64 bits, of the kind that the catalog's art has; never 0.
 
     @property
     def any_artist(self) -> str | None:
@@ -49,13 +56,16 @@ def parse_readings(stored: object) -> Readings:
         set_code=_text(line.get("set_code"), lower=True),
         set_size=_integer(line.get("set_size")),
         language=_text(line.get("language"), lower=True),
+        rarity=_text(line.get("rarity"), lower=True),
         row_artist=_text(line.get("artist_in_row")),
         line_confidence=_fraction(line.get("confidence")),
         copyright_year=year if year is not None and FIRST_YEAR <= year <= LAST_YEAR else None,
         artist=_text(artist.get("artist")),
         border_color=_text(quality.get("border_color"), lower=True),
+        frame=_text(_reading(stored, "frame").get("frame"), lower=True),
         truncated=quality.get("truncated") is True,
         list_mark=_mark(_reading(stored, "the_list_mark")),
+        art_hash=_hash(_reading(stored, "art_hash")),
     )
 
 
@@ -69,6 +79,14 @@ def _mark(reading: Mapping[str, object]) -> bool | None:
     if mark is False and (_fraction(reading.get("confidence")) or 0.0) < MIN_NO_MARK_CONFIDENCE:
         return None
     return mark if isinstance(mark, bool) else None
+
+
+def _hash(reading: Mapping[str, object]) -> int | None:
+    """Return a hash of today's kind; one of another kind or length is comparable with nothing."""
+    digits = reading.get("hash")
+    if reading.get("kind") != ART_HASH_KIND or not isinstance(digits, str) or _HASH.fullmatch(digits) is None:
+        return None
+    return int(digits, 16) or None
 
 
 def _text(value: object, *, lower: bool = False) -> str | None:
