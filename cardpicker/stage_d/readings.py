@@ -38,7 +38,6 @@ class Readings:
     frame: str | None = None  #: The class that the pixels show, such as ``1997`` or ``borderless``.
     truncated: bool = False
     list_mark: bool | None = None  #: The planeswalker mark of reprints in The List.
-    art_hash: int | None = None  #: 64 bits, of the kind that the catalog's art has; never 0.
 
     @property
     def any_artist(self) -> str | None:
@@ -65,7 +64,6 @@ def parse_readings(stored: object) -> Readings:
         frame=_text(_reading(stored, "frame").get("frame"), lower=True),
         truncated=quality.get("truncated") is True,
         list_mark=_mark(_reading(stored, "the_list_mark")),
-        art_hash=_hash(_reading(stored, "art_hash")),
     )
 
 

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from cardpicker.catalogue.art_kind import ART_HASH_KIND
 from cardpicker.stage_c.extractors.art_hash import ART_BOX_MM
 from cardpicker.stage_c.imaging.geometry import fit_card
 from cardpicker.stage_c.imaging.hashing import phash64, sample
 from cardpicker.stage_d.art_index import MARGIN, MATCH_DISTANCE
+from cardpicker.stage_d.readings import parse_readings
 from scripts.ops.samplecards.art import paint
 from scripts.ops.samplecards.deck import DECK
 from scripts.ops.samplecards.frames import draw_card
@@ -50,3 +52,22 @@ def test_an_upload_lies_near_its_own_art_and_far_from_any_other(style: Style, ar
 
         assert own <= MATCH_DISTANCE / 2
         assert min(distances) >= own + MARGIN
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected"),
+    [
+        ({"kind": ART_HASH_KIND, "hash": "00000000000000ff"}, 255),
+        ({"kind": ART_HASH_KIND, "hash": "ffffffffffffffff"}, 2**64 - 1),
+        ({"kind": ART_HASH_KIND, "hash": None}, None),
+        ({"kind": ART_HASH_KIND, "hash": "0" * 16}, None),
+        ({"kind": ART_HASH_KIND, "hash": "ff"}, None),
+        ({"kind": ART_HASH_KIND, "hash": 255}, None),
+        ({"kind": "phash256", "hash": "00000000000000ff"}, None),
+        ({"hash": "00000000000000ff"}, None),
+        ({"kind": ART_HASH_KIND, "hash": "00000000000000ff", "error": "x"}, None),
+    ],
+)
+def test_only_a_hash_of_the_catalogs_kind_is_compared(stored: dict[str, object], expected: int | None) -> None:
+    """Another kind or length of hash, 0, and no hash are "not read"."""
+    assert parse_readings({"art_hash": stored}).art_hash == expected
