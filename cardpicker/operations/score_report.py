@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from cardpicker.operations.abstentions import Abstentions
-from cardpicker.operations.scoring import Score, ScoredRow, Tally
+from cardpicker.operations.scoring import Expect, Score, ScoredRow, Tally, tally
 from cardpicker.operations.text_table import format_table
 
 COLUMNS: Final = ("cards", "right", "wrong", "false_positives", "abstained", "precision", "recall")
@@ -19,17 +19,25 @@ def as_json(score: Score, abstentions: Abstentions) -> dict[str, object]:
     """Return the score as plain values."""
     return {
         "overall": score.overall.as_json(),
-        "by_kind": {name: tally.as_json() for name, tally in score.by("kind").items()},
-        "by_frame": {name: tally.as_json() for name, tally in score.by("frame").items()},
+        "in_catalog": in_catalog(score, abstentions).as_json(),
+        "by_kind": {name: counts.as_json() for name, counts in score.by("kind").items()},
+        "by_frame": {name: counts.as_json() for name, counts in score.by("frame").items()},
         "wrong": [_misstep(row) for row in score.missteps],
         **abstentions.as_json(),
         "unscored": {"count": len(score.unscored), "files": list(score.unscored)},
     }
 
 
+def in_catalog(score: Score, abstentions: Abstentions) -> Tally:
+    """Count the rows whose expected printing the catalog has: nobody can find the others."""
+    unknown = set(abstentions.unknown_printings)
+    return tally(row for row in score.rows if row.truth.expect is Expect.PRINTING and row.truth.answer not in unknown)
+
+
 def as_text(score: Score, abstentions: Abstentions) -> str:
     """Return the score as tables, each wrong vote named, and why there is none where there is none."""
-    parts = [_table("overall", {"all": score.overall}), _table("by kind", score.by("kind"))]
+    overall = {"all": score.overall, "expected, and in the catalog": in_catalog(score, abstentions)}
+    parts = [_table("overall", overall), _table("by kind", score.by("kind"))]
     parts.append(_table("by frame", score.by("frame")))
     missteps = [f"  {row.truth.file}: voted {_voted(row)}, expected {row.truth.answer}" for row in score.missteps]
     parts.append("\n".join(["wrong votes:", *missteps]) if missteps else "wrong votes: none")
@@ -66,12 +74,12 @@ def _voted(row: ScoredRow) -> str:
 
 
 def _table(title: str, tallies: Mapping[str, Tally]) -> str:
-    rows = [[name, *_cells(tally)] for name, tally in tallies.items()]
+    rows = [[name, *_cells(counts)] for name, counts in tallies.items()]
     return "\n".join(format_table([title, *_HEADINGS], rows, right=_HEADINGS))
 
 
-def _cells(tally: Tally) -> list[str]:
-    values = tally.as_json()
+def _cells(counts: Tally) -> list[str]:
+    values = counts.as_json()
     return [_cell(values[column]) for column in COLUMNS]
 
 

@@ -257,4 +257,6 @@ def test_abstentions_say_why_and_whether_the_truth_survives(truth: Path) -> None
     assert score["ambiguous"] == {"cards": 2, "truth_survives": 1, "share": 0.5}
     assert score["abstained_by_reason"] == {"AMBIGUOUS": 3, "no-question": 1}
     assert score["unknown_printings"] == ["zzz 9a"]
+    assert (score["overall"]["recall"], score["in_catalog"]["recall"]) == (0.2, 0.25)
+    assert score["in_catalog"]["cards"] == 4
     assert "of 2 ambiguous ones 50% have the truth" in run("--truth", str(truth))
