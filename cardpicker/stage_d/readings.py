@@ -38,6 +38,7 @@ class Readings:
     frame: str | None = None  #: The class that the pixels show, such as ``1997`` or ``borderless``.
     truncated: bool = False
     list_mark: bool | None = None  #: The planeswalker mark of reprints in The List.
+    art_hash: int | None = None  #: Unsigned, of the kind that the catalog's art has; None where the art is flat.
 
     @property
     def any_artist(self) -> str | None:
@@ -64,6 +65,7 @@ def parse_readings(stored: object) -> Readings:
         frame=_text(_reading(stored, "frame").get("frame"), lower=True),
         truncated=quality.get("truncated") is True,
         list_mark=_mark(_reading(stored, "the_list_mark")),
+        art_hash=_hash(_reading(stored, "art_hash")),
     )
 
 
