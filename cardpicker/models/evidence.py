@@ -26,6 +26,13 @@ class ImageEvidence(models.Model):
     manifest = models.CharField(max_length=64, help_text="The set of extractor versions that read the image.")
     extractor_versions = models.JSONField(default=dict)
     readings = models.JSONField(default=dict, help_text="By extractor.")
+    rendition = models.CharField(
+        max_length=60,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="What the bytes were: 'original', or the size and quality asked of the image CDN; empty: not known.",
+    )
     width_px = models.PositiveIntegerField(default=0)
     height_px = models.PositiveIntegerField(default=0)
     set_code = models.CharField(max_length=10, blank=True)

@@ -260,6 +260,12 @@ class FetchBudget(models.Model):
     is_probing = models.BooleanField(
         default=False, db_default=False, help_text="Locked out: one fetch at a time, until one succeeds."
     )
+    pressed_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the destination last asked for patience or refused us."
+    )
+    last_retry_after_s = models.FloatField(
+        null=True, blank=True, help_text="The seconds it asked for then; empty: it did not say."
+    )
 
     def __str__(self) -> str:
         return self.destination

@@ -45,6 +45,11 @@ class Flight:
         return self.place.destination if isinstance(self.place, ImagePlace) else ""
 
     @property
+    def rendition(self) -> str:
+        """What the bytes are that the fetch asks for; empty when it asks for none."""
+        return self.place.rendition if isinstance(self.place, ImagePlace) else ""
+
+    @property
     def is_remote(self) -> bool:
         """Whether the image comes over the network."""
         return isinstance(self.place, ImagePlace) and not self.place.location.startswith("file:")

@@ -45,4 +45,5 @@ class CardEvidence:
     height_px: int
     set_code: str = ""
     collector_number: str = ""
+    rendition: str = ""  #: What the bytes were, as whoever fetched them knows; empty: not known.
     art_hash: int | None = None  #: Signed 64-bit pHash of the art box; None where the art is flat, never 0.

@@ -11,6 +11,7 @@ import contextlib
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import assert_never
 
 from cardpicker.catalogue.lexicon import artists_by_name_key, load_lexicon
@@ -227,7 +228,7 @@ class _Batch:
         outcome = self._hooks.store.persist(
             plan.card_id,
             plan.image_version,
-            evidence,
+            replace(evidence, rendition=flight.rendition),
             run_id=self._run_id,
             elapsed_ms=round((time.monotonic() - flight.starts_at) * 1000),
             settle=self._hooks.settle,

@@ -99,6 +99,7 @@ def _copied(donor: ImageEvidence, card_id: int, image_version: str, run_id: str)
         manifest=donor.manifest,
         extractor_versions=donor.extractor_versions,
         readings=donor.readings,
+        rendition=donor.rendition,
         width_px=donor.width_px,
         height_px=donor.height_px,
         set_code=donor.set_code,

@@ -71,7 +71,8 @@ def test_worker_as_deployed_asks_only_google() -> None:
 def worker_pattern(name: str) -> str:
     """Return a pattern of the Worker's, without its anchors."""
     source = (WORKER / "src" / "parameters.ts").read_text(encoding="utf-8")
-    return re.findall(rf"^const {name} = /\^(.+)\$/;$", source, re.MULTILINE)[0]
+    found: list[str] = re.findall(rf"^const {name} = /\^(.+)\$/;$", source, re.MULTILINE)
+    return found[0]
 
 
 @pytest.mark.parametrize(("name", "ours"), [("IDENTIFIER", DRIVE_ID), ("RESOURCE_KEY", RESOURCE_KEY)])

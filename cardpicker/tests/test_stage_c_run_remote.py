@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from cardpicker.models import Card, FetchBudget, Source
+from cardpicker.models import Card, FetchBudget, ImageEvidence, Source
 from cardpicker.stage_c.departures import Departures, Flight
 from cardpicker.stage_c.evidence import ComputeContext
 from cardpicker.stage_c.fetch.fetcher import Trust
@@ -75,6 +75,16 @@ def test_images_are_asked_of_the_cdn_in_the_form_it_knows(server: MisbehavingSer
 
     assert counts == {"Stored": 1}
     assert server.paths == [f"{path(0)}?dpi=250&jpgQuality=95"]
+    assert ImageEvidence.objects.get().rendition == "full dpi=250 quality=95"
+
+
+def test_a_copy_of_evidence_says_which_rendition_was_read(server: MisbehavingServer) -> None:
+    """Of two equal files one is read, and both know off what."""
+    serve(server, 1)
+    cards = drive_cards(2, same_bytes=True)
+
+    assert run(Recorder(), server, cards, dpi=300) == {"Stored": 1, "Transferred": 1}
+    assert set(ImageEvidence.objects.values_list("rendition", flat=True)) == {"full dpi=300 quality=95"}
 
 
 def test_without_a_cdn_address_the_failure_says_what_to_set() -> None:
@@ -240,7 +250,7 @@ def test_a_lockout_loses_no_finished_work(server: MisbehavingServer) -> None:
 def test_twins_of_a_missing_file_are_asked_for_themselves(server: MisbehavingServer) -> None:
     """Gone is about one copy; the next one is read, and the others follow that one."""
     serve(server, 4)
-    del server.routes[path(0)]
+    server.routes[path(0)] = on.answer(404, b"no", {"X-Image-Cdn-Error": "upstream-404"})
     cards = drive_cards(4, same_bytes=True)
     recorder = Recorder()
 

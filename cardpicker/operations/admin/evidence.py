@@ -19,7 +19,7 @@ class EvidenceAdmin(ReadOnlyAdmin[ImageEvidence]):
     """Readings are facts about an image; the pipeline replaces them when the image or the extractors change."""
 
     list_display = ("card_link", "picture", "set_shown", "number", "size_px", "currency", "took", "run", "stored")
-    list_filter = ("manifest",)
+    list_filter = ("rendition", "manifest")
     list_select_related = ("card__source",)
     search_fields = ("card__name", "set_code__iexact", "collector_number__iexact", "run_id__exact")
     search_help_text = "Card's name, set code, collector number or run"
@@ -27,7 +27,10 @@ class EvidenceAdmin(ReadOnlyAdmin[ImageEvidence]):
     fieldsets = (
         (None, {"fields": ("card_link", "picture_large", "currency", "set_shown", "number", "size_px", "hash_hex")}),
         ("Readings", {"fields": ("readings_shown",)}),
-        ("Origin", {"fields": ("run", "copied_from", "took", "stored", "manifest", "judged_by", "image_sha256")}),
+        (
+            "Origin",
+            {"fields": ("rendition", "run", "copied_from", "took", "stored", "manifest", "judged_by", "image_sha256")},
+        ),
     )
 
     @admin.display(description="card", ordering="card__name")

@@ -16,6 +16,7 @@ from cardpicker.stage_c.settings import StageCSettings
 
 GOOGLE_DRIVE = "google_drive"
 JPEG_QUALITY = 95
+ORIGINAL = "original"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,7 @@ class ImagePlace:
     trust: Trust = NO_TRUST
     destination: str = ""  #: The shared budget it draws on; empty: none.
     is_original: bool = True  #: Whether its bytes are the listed file's own, so that the listed checksums hold.
+    rendition: str = ORIGINAL  #: What its bytes are, to be kept with what is read off them.
 
 
 def image_place(
@@ -64,6 +66,7 @@ def _cdn_place(identifier: str, resource_key: str, settings: StageCSettings) -> 
         trust=Trust(private_hosts=_host_of(base), is_cdn=True),
         destination=GOOGLE_IMAGE,
         is_original=False,
+        rendition=f"full dpi={dpi} quality={JPEG_QUALITY}",
     )
 
 
