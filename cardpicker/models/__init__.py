@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cardpicker.models.art import ArtOutcome, CanonicalArt, CatalogVersion
 from cardpicker.models.bulk import BulkRun
 from cardpicker.models.catalogue import (
     CanonicalArtist,
@@ -35,7 +36,9 @@ from cardpicker.models.votes import (
 )
 
 __all__ = [
+    "ArtOutcome",
     "BulkRun",
+    "CanonicalArt",
     "CanonicalArtist",
     "CanonicalCard",
     "CanonicalExpansion",
@@ -44,6 +47,7 @@ __all__ = [
     "CardType",
     "CardWork",
     "CatalogPass",
+    "CatalogVersion",
     "EnvelopeBar",
     "EnvelopeTrip",
     "FetchBudget",

@@ -126,12 +126,26 @@ class ReviewItem(models.Model):
     survivors = ArrayField(
         models.BigIntegerField(), default=list, blank=True, help_text="Ids of the printings still possible, best first."
     )
+    suggestions = models.JSONField(
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="Names of the catalog that may be meant where none is the card's, best first; never voted for.",
+    )
+    answerability = models.PositiveSmallIntegerField(
+        default=0,
+        db_default=0,
+        help_text="0 to 1000: how readily a person can answer; questions are put in this order.",
+    )
     run_id = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
-        indexes = [models.Index(fields=["reason", "card"], name="review_reason")]
+        indexes = [
+            models.Index(fields=["reason", "card"], name="review_reason"),
+            models.Index(fields=["-answerability", "card"], name="review_order"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.get_reason_display()}: card {self.card_id}"

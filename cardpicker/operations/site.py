@@ -13,7 +13,18 @@ from cardpicker.stage_e.work import count_by_state
 
 #: Heading, then the models under it in reading order. A model that is named nowhere keeps its app's own heading.
 GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Catalog", ("Source", "Card", "CanonicalCard", "CanonicalExpansion", "CanonicalArtist")),
+    (
+        "Catalog",
+        (
+            "Source",
+            "Card",
+            "CanonicalCard",
+            "CanonicalExpansion",
+            "CanonicalArtist",
+            "CanonicalArt",
+            "CatalogVersion",
+        ),
+    ),
     ("Identification", ("ImageEvidence", "CardPrintingTag", "ReviewItem", "SupersededVote")),
     ("Pipeline", ("CardWork", "PilotRunLedger", "CatalogPass", "BulkRun", "EnvelopeTrip", "StageEThrottleCounter")),
     ("Fetching", ("FetchOutcome", "FetchBudget")),

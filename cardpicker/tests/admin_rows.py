@@ -12,7 +12,9 @@ from django.utils import timezone
 from PIL import Image
 
 from cardpicker.models import (
+    ArtOutcome,
     BulkRun,
+    CanonicalArt,
     CanonicalArtist,
     CanonicalCard,
     CanonicalExpansion,
@@ -20,6 +22,7 @@ from cardpicker.models import (
     CardPrintingTag,
     CardWork,
     CatalogPass,
+    CatalogVersion,
     EnvelopeBar,
     EnvelopeTrip,
     FetchBudget,
@@ -138,6 +141,7 @@ def make_everything(count: int) -> None:
         FetchOutcome.objects.create(outcome="FAILED", host="host-1")
         CatalogPass.objects.create(name=f"pass-{index}", source=source, sample=1000)
         FetchBudget.objects.create(destination=f"place-{index}")
+        CanonicalArt.objects.create(key=uuid.uuid4(), kind="k", outcome=ArtOutcome.HASHED, art_hash=7 + index)
         BulkRun.objects.create(run_id=f"bulk-{index}", command="purge_machine_votes", scope="all", writes=True)
         CardPrintingTag.objects.create(
             card=card, printing=printing, anonymous_id="gone", source=VoteSource.OCR
@@ -147,6 +151,7 @@ def make_everything(count: int) -> None:
             due_at=None, lease_owner=run.batch_id, leased_until=timezone.now() + timedelta(minutes=1)
         )
     StageEThrottleCounter.increment()
+    CatalogVersion.objects.get_or_create(pk=1)
 
 
 def quarantine(card: Card, outcome: str = "unusable: truncated") -> None:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from cardpicker.operations.admin import cards, catalogue, evidence, fetching, runs, trail, trips, votes, work
+from cardpicker.operations.admin import art, cards, catalogue, evidence, fetching, runs, trail, trips, votes, work
 
-__all__ = ["cards", "catalogue", "evidence", "fetching", "runs", "trail", "trips", "votes", "work"]
+__all__ = ["art", "cards", "catalogue", "evidence", "fetching", "runs", "trail", "trips", "votes", "work"]
