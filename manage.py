@@ -13,6 +13,7 @@ def main() -> int:
     try:
         from django.core.exceptions import ImproperlyConfigured
         from django.core.management import execute_from_command_line
+        from django.db import ProgrammingError, connection
     except ImportError:
         print("Django is not installed here: run scripts/ops/quickstart.sh, or activate .venv.", file=sys.stderr)
         return 1
@@ -22,6 +23,14 @@ def main() -> int:
         execute_from_command_line(sys.argv)
     except (ImproperlyConfigured, NoDatabaseError) as error:
         print(error, file=sys.stderr)
+        return 1
+    except ProgrammingError:
+        from cardpicker.management.schema import behind, missing_migrations
+
+        connection.close()
+        if not (missing := missing_migrations()):
+            raise
+        print(behind(missing), file=sys.stderr)
         return 1
     return 0
 

@@ -9,6 +9,7 @@ from django.db import connections
 from django_q import cluster
 from django_q.management.commands import qcluster
 
+from cardpicker.management.schema import require_migrations
 from cardpicker.stage_e.sentinel import SteadySentinel
 
 
@@ -18,6 +19,7 @@ class Command(qcluster.Command):  # type: ignore[misc]
     def handle(self, *args: Any, **options: Any) -> None:
         """Check, and start with no connection open that the workers would inherit."""
         self.check(tags=[Tags.database], databases=["default"])
+        require_migrations()
         connections.close_all()
         # There is no parameter for the class; a cluster looks the name up when it starts.
         cluster.Sentinel = SteadySentinel
