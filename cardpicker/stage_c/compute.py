@@ -15,6 +15,11 @@ from cardpicker.stage_c.imaging.decode import NormalizedImage, decode
 from cardpicker.stage_c.imaging.hashing import signed64
 from cardpicker.stage_c.imaging.ocr import ACTIVE, OcrUnavailableError
 from cardpicker.stage_c.outcomes import Unusable
+from cardpicker.stage_c.renditions import is_legible
+from cardpicker.stage_c.reparse import TEXT
+
+#: The small print of a picture that is too small for it: no row, so that nothing is read into specks.
+NOT_LEGIBLE: Reading = {"passes": [], "legible": False, "ocr_calls": 0, "detail": "too small for its small print"}
 
 __all__ = ["OcrUnavailableError", "compute_card_evidence", "extract_all", "warm_up"]
 
@@ -50,7 +55,9 @@ def compute_card_evidence(image: bytes, context: ComputeContext) -> CardEvidence
     if isinstance(normalized, Unusable):
         return normalized
     digest = hashlib.sha256(image).hexdigest()
-    readings = extract_all(normalized, context, _PROCESS.lexicon, EXTRACTORS, kept=kept_readings(context, digest))
+    legible = is_legible(normalized.source_width_px, normalized.source_height_px)
+    kept = kept_readings(context, digest) | ({} if legible else {TEXT: dict(NOT_LEGIBLE)})
+    readings = extract_all(normalized, context, _PROCESS.lexicon, EXTRACTORS, kept=kept)
     line = readings.get("collector_line", {})
     art = readings.get("art_hash", {}).get("hash")
     return CardEvidence(

@@ -50,6 +50,11 @@ class Flight:
         return self.place.rendition if isinstance(self.place, ImagePlace) else ""
 
     @property
+    def asked_dpi(self) -> int:
+        """The resolution that the image CDN is asked for, 0 when it is not asked."""
+        return self.place.dpi if isinstance(self.place, ImagePlace) else 0
+
+    @property
     def is_remote(self) -> bool:
         """Whether the image comes over the network."""
         return isinstance(self.place, ImagePlace) and not self.place.location.startswith("file:")
@@ -94,9 +99,8 @@ class Departures:
         """Yield the waiting cards, also those that are added meanwhile."""
         while self.waiting:
             plan = self.waiting.popleft()
-            place = image_place(
-                plan.source_kind, plan.source_location, plan.identifier, self._settings, plan.resource_key
-            )
+            settings = replace(self._settings, image_dpi=plan.asked_dpi) if plan.asked_dpi else self._settings
+            place = image_place(plan.source_kind, plan.source_location, plan.identifier, settings, plan.resource_key)
             destination = place.destination if isinstance(place, ImagePlace) else ""
             permit = self._permit(destination) if destination else Permit(starts_at=0.0)
             yield Flight(

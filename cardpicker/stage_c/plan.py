@@ -23,8 +23,10 @@ class CardPlan:
     identifier: str
     resource_key: str
     name_key: str
+    listed_dpi: int | None  #: Where the listing tells.
     is_current: bool  #: Its evidence needs no reading.
     known: KnownReadings | None = None  #: What older extractors read off this version of its image.
+    asked_dpi: int = 0  #: Asked of the image CDN in place of the setting's; 0: the setting's.
 
 
 def load_plans(card_ids: Sequence[int], *, as_unread: bool = False) -> list[CardPlan]:
@@ -68,6 +70,7 @@ def _plan(card: Card, is_current: bool, known: KnownReadings | None) -> CardPlan
         identifier=card.identifier,
         resource_key=card.resource_key,
         name_key=card.name_key,
+        listed_dpi=card.dpi,
         is_current=is_current,
         known=known,
     )

@@ -39,6 +39,7 @@ from cardpicker.stage_c.outcomes import (
 )
 from cardpicker.stage_c.persist import Settle, settle_alone
 from cardpicker.stage_c.plan import CardPlan, load_plans
+from cardpicker.stage_c.renditions import larger_dpi
 from cardpicker.stage_c.settings import StageCSettings
 from cardpicker.stage_c.transfer import find_donors
 
@@ -223,6 +224,10 @@ class _Batch:
 
     def _store(self, flight: Flight, evidence: CardEvidence) -> None:
         plan = flight.plan
+        dpi = larger_dpi(flight.asked_dpi, evidence.width_px, evidence.height_px, plan.listed_dpi)
+        if dpi is not None and flight.asked_dpi:
+            self._departures.waiting.appendleft(replace(plan, asked_dpi=dpi))
+            return
         if not self._may_write():
             return
         outcome = self._hooks.store.persist(

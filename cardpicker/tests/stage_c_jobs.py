@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from cardpicker.stage_c.evidence import CardEvidence, ComputeContext
 from cardpicker.stage_c.extractors.registry import extractor_versions, manifest
@@ -14,9 +15,10 @@ from cardpicker.stage_c.imaging.ocr import OcrUnavailableError
 from cardpicker.stage_c.outcomes import Unusable, UnusableKind
 
 
-def image(*, do: str = "read", text: str = "", seconds: float = 0.0) -> bytes:
+def image(*, do: str = "read", text: str = "", seconds: float = 0.0, height_px: int = 1040) -> bytes:
     """Return bytes that may be an image, with what the extraction is to do about them."""
-    return b"\x89PNG\r\n\x1a\n" + json.dumps({"do": do, "text": text, "seconds": seconds}).encode()
+    order = {"do": do, "text": text, "seconds": seconds, "height_px": height_px}
+    return b"\x89PNG\r\n\x1a\n" + json.dumps(order).encode()
 
 
 def obey(body: bytes, context: ComputeContext) -> CardEvidence | Unusable:
@@ -34,7 +36,9 @@ def obey(body: bytes, context: ComputeContext) -> CardEvidence | Unusable:
             raise OcrUnavailableError("obedient", "as ordered")
         case "crash":
             os._exit(9)
-    return evidence(body, text=order["text"], artists=list(context.artists))
+    return replace(
+        evidence(body, text=order["text"], artists=list(context.artists)), height_px=order.get("height_px", 1040)
+    )
 
 
 def evidence(body: bytes = b"", *, text: str = "", artists: Sequence[str] = ()) -> CardEvidence:
@@ -48,7 +52,7 @@ def evidence(body: bytes = b"", *, text: str = "", artists: Sequence[str] = ()) 
             "artist": {"raw": "", "artist": None, "ratio": 0.0, "known": list(artists)},
             "quality": {"error": "ValueError: no"},
         },
-        width_px=745,
+        width_px=300,
         height_px=1040,
         set_code=text,
         collector_number=text,

@@ -28,6 +28,7 @@ class ImagePlace:
     destination: str = ""  #: The shared budget it draws on; empty: none.
     is_original: bool = True  #: Whether its bytes are the listed file's own, so that the listed checksums hold.
     rendition: str = ORIGINAL  #: What its bytes are, to be kept with what is read off them.
+    dpi: int = 0  #: The resolution that is asked for; 0: whatever there is.
 
 
 def image_place(
@@ -67,6 +68,7 @@ def _cdn_place(identifier: str, resource_key: str, settings: StageCSettings) -> 
         destination=GOOGLE_IMAGE,
         is_original=False,
         rendition=f"full dpi={dpi} quality={JPEG_QUALITY}",
+        dpi=dpi,
     )
 
 
