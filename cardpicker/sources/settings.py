@@ -19,6 +19,13 @@ class SourcesSettings:
         "",
         "JSON key file of a Google service account, for folders shared with it; used instead of the API key.",
     )
+    sync_hours: float = setting(
+        "SOURCES_SYNC_HOURS",
+        24.0,
+        "Hours between the syncs of a source that a running cluster makes by itself; 0: none.",
+        low=0,
+        high=8760,
+    )
 
     def __repr__(self) -> str:
         return "SourcesSettings(…)"

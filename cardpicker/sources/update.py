@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import DatabaseError
+from django.utils import timezone
 
+from cardpicker.catalogue.text import clean_text
 from cardpicker.models import Source
 from cardpicker.sources.errors import SourceError, UnknownSourceError
 from cardpicker.sources.kinds import Progress
@@ -15,6 +19,8 @@ from cardpicker.sources.report import SyncReport
 from cardpicker.sources.sync import sync_source
 
 logger = logging.getLogger(__name__)
+
+_REASON_MAX_LENGTH = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +84,28 @@ def sync_sources(
                 progress=progress_of(source),
             )
         except (SourceError, DatabaseError, OSError) as error:
-            yield NotSynced(source=source, reason=" ".join(str(error).split()))
+            yield _not_synced(source, " ".join(str(error).split()), options)
         except Exception as error:
             logger.exception("Sync of source %s failed", source.key)
-            yield NotSynced(source=source, reason=f"unexpected {type(error).__name__}: {' '.join(str(error).split())}")
+            reason = f"unexpected {type(error).__name__}: {' '.join(str(error).split())}"
+            yield _not_synced(source, reason, options)
         else:
             yield Synced(source=source, report=report)
+
+
+def _not_synced(source: Source, reason: str, options: SyncOptions) -> NotSynced:
+    """Also keep the reason with the source, for whoever looks at it when nobody has seen the command's output."""
+    if not options.dry_run:
+        failed = {
+            "failed": clean_text(reason, _REASON_MAX_LENGTH),
+            "failed_at": timezone.now().isoformat(timespec="seconds"),
+        }
+        with contextlib.suppress(DatabaseError):
+            # The report of the last good sync stays beside it; the next good one drops it.
+            Source.objects.filter(pk=source.pk).update(last_sync_report={**failed, **_without(source, failed)})
+    return NotSynced(source=source, reason=reason)
+
+
+def _without(source: Source, keys: Collection[str]) -> dict[str, Any]:
+    report = source.last_sync_report if isinstance(source.last_sync_report, dict) else {}
+    return {key: value for key, value in report.items() if key not in keys}

@@ -15,8 +15,9 @@ from cardpicker.sources.adding import ADDRESSES, add_source
 from cardpicker.sources.errors import SourceError
 from cardpicker.sources.kinds import Progress
 from cardpicker.sources.report import SyncReport
-from cardpicker.sources.update import NotSynced, Synced, SyncOptions, choose_sources, sync_sources
+from cardpicker.sources.update import NotSynced, Synced, SyncOptions, choose_sources
 from cardpicker.stage_e.requests import request_dispatch
+from cardpicker.stage_e.source_sync import sync_each
 
 _PROBLEMS_SHOWN = 20
 
@@ -65,8 +66,9 @@ class Command(BaseCommand):
             confirm_removals=options["confirm_removals"], changes_only=options["changes_only"], dry_run=dry_run
         )
         outcomes = []
-        for outcome in sync_sources(sources, how, progress_of=progress_of):
-            lines[-1].close()
+        for outcome in sync_each(sources, how, progress_of=progress_of):
+            for line in lines:
+                line.close()
             outcomes.append(outcome)
         if not dry_run and CardWork.objects.filter(due_at__isnull=False).exists():
             request_dispatch("sync")
