@@ -15,6 +15,7 @@ from cardpicker.catalogue import staging
 from cardpicker.catalogue.bulk_file import BadRecord, Place, Record, read_bulk
 from cardpicker.catalogue.bulk_record import BadPrintingError, Printing, parse_printing
 from cardpicker.catalogue.errors import BulkFileError, ImportBusyError
+from cardpicker.catalogue.version import raise_version
 
 _BATCH_ROWS = 3_000
 _NAMED_MAX = 20
@@ -84,6 +85,8 @@ def import_bulk(
             progress("written", merged.done, merged.total)
         if touched := staging.touched_name_keys():
             on_touched(touched)
+        if merged.done:
+            raise_version(printings=True)
     return ImportReport(
         read=intake.read,
         new=merged.new,

@@ -1,7 +1,7 @@
 """The SQL of an import: a temporary table takes the file as it is, then only what differs reaches the catalog.
 
 Every function belongs to one transaction, whose end drops the temporary tables. Printings are locked in primary-key
-order. What the import does not know, such as the art hash, is kept unless the illustration itself changed.
+order. What the import does not know, the art hash, follows the illustration.
 """
 
 from __future__ import annotations
@@ -99,17 +99,22 @@ WHERE id IN (SELECT printing_id FROM scryfall_differing WHERE row > %(after)s AN
 ORDER BY id FOR NO KEY UPDATE
 """
 
+#: What is known of the illustration, of which another printing may have been hashed.
+_ART_HASH = """
+(SELECT art.art_hash FROM cardpicker_canonicalart AS art WHERE art.key = COALESCE(d.illustration_id, d.identifier))
+"""
+
 _UPDATE = f"""
 UPDATE cardpicker_canonicalcard AS p
 SET {", ".join(f"{column} = d.{column}" for column in _WRITTEN)},
-    art_hash = CASE WHEN p.illustration_id IS DISTINCT FROM d.illustration_id THEN NULL ELSE p.art_hash END
+    art_hash = CASE WHEN p.illustration_id IS DISTINCT FROM d.illustration_id THEN {_ART_HASH} ELSE p.art_hash END
 FROM scryfall_differing d
 WHERE p.id = d.printing_id AND d.row > %(after)s AND d.row <= %(upto)s
 """
 
 _INSERT = f"""
-INSERT INTO cardpicker_canonicalcard (identifier, {", ".join(_WRITTEN)})
-SELECT identifier, {", ".join(_WRITTEN)} FROM scryfall_differing
+INSERT INTO cardpicker_canonicalcard (identifier, {", ".join(_WRITTEN)}, art_hash)
+SELECT identifier, {", ".join(_WRITTEN)}, {_ART_HASH} FROM scryfall_differing d
 WHERE printing_id IS NULL AND row > %(after)s AND row <= %(upto)s ORDER BY row
 ON CONFLICT (identifier) DO NOTHING
 """

@@ -26,7 +26,7 @@ class NearestArt:
     """The art of the catalog nearest to a card's, and how far off the next one is."""
 
     distance: int
-    printing_ids: tuple[int, ...]  #: All that bear it, ascending.
+    ids: tuple[int, ...]  #: Of all that have this very hash, ascending.
     runner_up: int | None  #: Distance of the nearest other art; None where there is none.
 
     @property
@@ -57,15 +57,14 @@ def keep_by_art(distances: Sequence[int | None]) -> list[bool]:
 
 
 class ArtIndex:
-    """Every art hash of the catalog, for exact nearest neighbors of a batch at a time; 16 bytes a printing."""
+    """Every art hash of the catalog, for exact nearest neighbors of a batch at a time; 24 bytes an art."""
 
-    def __init__(self, printing_ids: Sequence[int], hashes: Sequence[int | None]) -> None:
-        pairs = [(value & _MASK, pk) for pk, value in zip(printing_ids, hashes, strict=True) if value]
+    def __init__(self, ids: Sequence[int], hashes: Sequence[int | None]) -> None:
+        pairs = [(value & _MASK, pk) for pk, value in zip(ids, hashes, strict=True) if value]
         pairs.sort()
-        ids = np.fromiter((pk for _, pk in pairs), dtype=np.int64, count=len(pairs))
+        self._ids = np.fromiter((pk for _, pk in pairs), dtype=np.int64, count=len(pairs))
         values = np.fromiter((value for value, _ in pairs), dtype=np.uint64, count=len(pairs))
-        self._ids = ids
-        #: Each art once: printings that share it would only repeat the work.
+        #: Each hash once: what shares it would only repeat the work.
         self._values, starts = np.unique(values, return_index=True)
         self._starts: NDArray[np.int64] = np.append(starts, len(pairs)).astype(np.int64)
 
@@ -93,4 +92,4 @@ class ArtIndex:
             distances[best] = 65
             runner_up = int(distances.min())
         of_best = self._ids[self._starts[best] : self._starts[best + 1]]
-        return NearestArt(distance=distance, printing_ids=tuple(of_best.tolist()), runner_up=runner_up)
+        return NearestArt(distance=distance, ids=tuple(of_best.tolist()), runner_up=runner_up)

@@ -30,7 +30,7 @@ def test_distances_count_the_bits_that_differ(card: int | None, candidates: list
 
 @given(cards=st.lists(MAYBE, max_size=6), arts=st.lists(MAYBE, max_size=60))
 def test_nearest_is_what_a_plain_search_finds(cards: list[int | None], arts: list[int | None]) -> None:
-    """Distance, every printing that bears the nearest art, and the distance of the next art are exact."""
+    """Distance, all that have the nearest hash, and the distance of the next art are exact."""
     index = ArtIndex(list(range(100, 100 + len(arts))), arts)
     usable = [(pk, art % (1 << 64)) for pk, art in enumerate(arts, start=100) if art]
     for card, found in zip(cards, index.nearest(cards), strict=True):
@@ -40,12 +40,12 @@ def test_nearest_is_what_a_plain_search_finds(cards: list[int | None], arts: lis
         ranked = sorted({(brute_distance(card, art), art) for _, art in usable})
         assert found is not None
         assert found.distance == ranked[0][0]
-        assert list(found.printing_ids) == sorted(pk for pk, art in usable if art == ranked[0][1])
+        assert list(found.ids) == sorted(pk for pk, art in usable if art == ranked[0][1])
         assert found.runner_up == (ranked[1][0] if len(ranked) > 1 else None)
 
 
 def test_an_unhashed_catalog_is_near_nothing() -> None:
-    """A thousand printings whose hash is 0 or missing match nobody, a flat card matches nobody."""
+    """A thousand arts whose hash is 0 or missing match nobody, a flat card matches nobody."""
     index = ArtIndex(range(1000), [0, None] * 500)
     assert len(index) == 0
     assert index.nearest([0, None, 1]) == [None, None, None]

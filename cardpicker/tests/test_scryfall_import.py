@@ -18,7 +18,8 @@ from django.db import connection
 from cardpicker.catalogue.errors import ImportBusyError
 from cardpicker.catalogue.lexicon import artists_by_name_key, load_lexicon
 from cardpicker.catalogue.scryfall import import_bulk
-from cardpicker.models import CanonicalArtist, CanonicalCard, CanonicalExpansion
+from cardpicker.catalogue.version import read_version
+from cardpicker.models import ArtOutcome, CanonicalArt, CanonicalArtist, CanonicalCard, CanonicalExpansion
 
 REAL_FILE = Path(settings.BASE_DIR).parent / "shared" / "cases" / "printings.jsonl.gz"
 
@@ -138,6 +139,22 @@ def test_art_hash_is_kept_until_the_illustration_changes(tmp_path: Path) -> None
 
     assert kept == 42
     assert CanonicalCard.objects.get().art_hash is None
+
+
+@pytest.mark.django_db
+def test_a_printing_of_hashed_art_has_its_hash_at_once(tmp_path: Path) -> None:
+    """New printings, and those that change to known art, take the illustration's hash; the version is raised."""
+    art = "00000000-0000-4000-8000-00000000000a"
+    CanonicalArt.objects.create(key=art, kind="k", outcome=ArtOutcome.HASHED, art_hash=42)
+    before = read_version()[0]
+
+    import_bulk(written(tmp_path / "a", lines(card(1, illustration_id=art), card(2))))
+    fresh = dict(CanonicalCard.objects.values_list("collector_number", "art_hash"))
+    import_bulk(written(tmp_path / "b", lines(card(2, illustration_id=art))))
+
+    assert fresh == {"1": 42, "2": None}
+    assert set(CanonicalCard.objects.values_list("art_hash", flat=True)) == {42}
+    assert read_version()[0] == before + 2
 
 
 @pytest.mark.django_db

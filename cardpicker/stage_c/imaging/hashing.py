@@ -50,6 +50,11 @@ def detail(samples: NDArray[np.float64]) -> float:
     return float(min(steps, samples.std()))
 
 
+def usable_hash(samples: NDArray[np.float64]) -> int | None:
+    """Return the hash of ``samples``, None where they have too little detail to be told from others; never 0."""
+    return (phash64(samples) or None) if detail(samples) >= MIN_DETAIL else None
+
+
 def signed64(value: int) -> int:
     """Return the 64-bit pattern ``value`` as PostgreSQL's signed bigint."""
     return value - (1 << 64) if value >= 1 << 63 else value
