@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import json
 import os
+import random
 import subprocess
 import sys
 import threading
@@ -170,10 +171,42 @@ def bench_batches(clock: Clock, batches: int, size: int) -> dict[str, object]:
     }
 
 
+def bench_art(arts: int, size: int, rounds: int = 9) -> dict[str, object]:
+    """Find the nearest art of a batch in a catalog of random hashes, by the index and by a plain loop."""
+    from cardpicker.stage_d.art_index import ArtIndex
+
+    draw = random.Random(7)
+    hashes = [draw.getrandbits(64) for _ in range(arts)]
+    cards = [draw.choice(hashes) ^ (1 << draw.randrange(64)) for _ in range(size)]
+    started = time.perf_counter()
+    index = ArtIndex(range(arts), hashes)
+    built_s = time.perf_counter() - started
+    times = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        found = index.nearest(cards)
+        times.append(time.perf_counter() - started)
+    started = time.perf_counter()
+    plain = [min((card ^ value).bit_count() for value in hashes) for card in cards]
+    loop_s = time.perf_counter() - started
+    if plain != [each.distance if each else None for each in found]:
+        sys.exit("the index and the plain loop disagree")
+    median_s = sorted(times)[rounds // 2]
+    return {
+        "bench": f"nearest art, {arts} × {size}",
+        "median_ms": round(1000 * median_s, 2),
+        "plain_loop_ms": round(1000 * loop_s, 1),
+        "ratio": round(loop_s / median_s, 1),
+        "built_ms": round(1000 * built_s, 1),
+        "index_bytes": index.nbytes,
+    }
+
+
 def main() -> int:
     """Measure; one JSON object a line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--printings", required=True, metavar="PATH", help="Scryfall's bulk file")
+    parser.add_argument("--printings", metavar="PATH", help="Scryfall's bulk file; absent: only the art index")
+    parser.add_argument("--arts", type=int, default=113_000, help="hashes in the art index")
     parser.add_argument("--cards", type=int, default=100_000)
     parser.add_argument("--pairs", type=int, default=163_000, help="votes of people for the consensus")
     parser.add_argument("--batches", type=int, default=80)
@@ -181,6 +214,9 @@ def main() -> int:
     parser.add_argument("--workers", default="2")
     parser.add_argument("--chunk-size", default="500")
     arguments = parser.parse_args()
+    print(json.dumps(bench_art(arguments.arts, arguments.batch_size)), flush=True)
+    if arguments.printings is None:
+        return 0
     with scratch_database() as url:
         os.environ |= {"CARDPICKER_DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "config.settings"}
         manage(url, "migrate", "-v", "0")
