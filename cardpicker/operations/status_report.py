@@ -15,6 +15,7 @@ def status_lines(status: Status) -> list[str]:
         *_work(status),
         "",
         *_slots(status),
+        *_budgets(status),
         *_quarantine(status),
         "",
         *_runs(status),
@@ -62,6 +63,26 @@ def _slots(status: Status) -> list[str]:
         for s in status.slots
     ]
     return format_table(["slot", "host", "run", "pid", "backend", "client", "held for"], rows, right=["slot", "pid"])
+
+
+def _budgets(status: Status) -> list[str]:
+    if not status.budgets:
+        return []
+    rows = [
+        [
+            budget.destination,
+            f"{budget.now_per_s:.2f}",
+            f"{budget.set_per_s:g}",
+            f"{budget.widened_by:.2f}×",
+            "yes" if budget.is_probing else "no",
+            in_words(budget.next_permit_in_s),
+            "-" if budget.pressed_at is None else f"{in_words(status.at - budget.pressed_at)} ago",
+            "-" if budget.last_retry_after_s is None else in_words(budget.last_retry_after_s),
+        ]
+        for budget in status.budgets
+    ]
+    headings = ["fetch budget", "per s now", "set", "widened", "probing", "next in", "last pressure", "Retry-After"]
+    return ["", *format_table(headings, rows, right=["per s now", "set", "widened"])]
 
 
 def _quarantine(status: Status) -> list[str]:

@@ -7,11 +7,13 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings as django_settings
 from django.db import connection
 from django.db.models import Count, F, Min, Q, Sum
 from django.utils import timezone
 
 from cardpicker.models import CardWork, EnvelopeTrip, PilotRunLedger, RunStatus, StageEThrottleCounter
+from cardpicker.stage_c.fetch.budgets import Budget, read_budgets
 from cardpicker.stage_e import work
 from cardpicker.stage_e.settings import StageESettings
 from cardpicker.stage_e.vitals import Vitals, host_name
@@ -81,6 +83,7 @@ class Status:
     load_ceiling: float
     slots_per_host: int
     slots: Sequence[SlotHolder]
+    budgets: Sequence[Budget]  #: Of the places that images come from.
     throttled: int
     work: Mapping[str, int]
     due_by_reason: Mapping[str, int]
@@ -125,6 +128,7 @@ def read_status(settings: StageESettings, slot_application: str, slot_namespace:
         load_ceiling=settings.host_load_ceiling,
         slots_per_host=settings.slots,
         slots=_slots(slot_application, slot_namespace),
+        budgets=read_budgets(django_settings.STAGE_C),
         throttled=counter.count if counter else 0,
         work=work.count_by_state(),
         due_by_reason=_counts(CardWork.objects.filter(waiting), "reason"),

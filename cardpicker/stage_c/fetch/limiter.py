@@ -50,18 +50,21 @@ WHERE destination = %s AND next_permit_at > clock_timestamp() + make_interval(se
 _SLOW_DOWN = f"""
 UPDATE cardpicker_fetchbudget
 SET next_permit_at = GREATEST(next_permit_at, clock_timestamp() + make_interval(secs => %(hold_s)s)),
-    widening = LEAST({MAX_WIDENING}, {WIDEN_BY} * {_NOW}), widened_at = clock_timestamp()
+    widening = LEAST({MAX_WIDENING}, {WIDEN_BY} * {_NOW}), widened_at = clock_timestamp(),
+    pressed_at = clock_timestamp(), last_retry_after_s = %(asked_s)s
 WHERE destination = %(destination)s
   AND NOT (widening > 1 AND widened_at > clock_timestamp() - make_interval(secs => {ONE_PRESSURE_S}))
 """
 _HOLD = """
 UPDATE cardpicker_fetchbudget
-SET next_permit_at = GREATEST(next_permit_at, clock_timestamp() + make_interval(secs => %s))
+SET next_permit_at = GREATEST(next_permit_at, clock_timestamp() + make_interval(secs => %s)),
+    pressed_at = clock_timestamp(), last_retry_after_s = %s
 WHERE destination = %s
 """
 #: Also run on the connection of the watch.
 SHUT = f"""
-UPDATE cardpicker_fetchbudget SET is_probing = true, widening = {MAX_WIDENING}, widened_at = clock_timestamp()
+UPDATE cardpicker_fetchbudget SET is_probing = true, widening = {MAX_WIDENING}, widened_at = clock_timestamp(),
+    pressed_at = clock_timestamp(), last_retry_after_s = NULL
 WHERE destination = %s
 """
 _REOPEN = """
@@ -133,9 +136,9 @@ def slow_down(destination: str, retry_after_s: float | None) -> None:
     _create(destination)
     hold_s = min(max(0.0, retry_after_s or 0.0), MAX_HOLD_S)
     with connection.cursor() as cursor:
-        cursor.execute(_SLOW_DOWN, {"destination": destination, "hold_s": hold_s})
+        cursor.execute(_SLOW_DOWN, {"destination": destination, "hold_s": hold_s, "asked_s": retry_after_s})
         if not cursor.rowcount and hold_s:
-            cursor.execute(_HOLD, [hold_s, destination])
+            cursor.execute(_HOLD, [hold_s, retry_after_s, destination])
 
 
 def shut(destination: str) -> None:
