@@ -63,6 +63,10 @@ class Catalog:
         """Add a card for each sample, as a first work whose results are the measure of all later ones."""
         return self._save([(self._new_card(), sample) for sample in self.samples], twins=0)
 
+    def add_cards(self, count: int, rng: random.Random) -> list[int]:
+        """Add ``count`` new cards of random samples, as one upload; each image is another file."""
+        return self._save([(self._new_card(), rng.choice(self.samples)) for _ in range(count)], twins=0)
+
     def make_work(self, count: int, rng: random.Random) -> list[int]:
         """Give ``count`` cards fresh images and save them, as one upload; a few are new, a few are twins of others."""
         known = list(Card.objects.order_by("pk"))

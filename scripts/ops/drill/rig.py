@@ -6,7 +6,7 @@ import contextlib
 import logging
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,19 +76,22 @@ def drill_environment(folder: Path, clocks: Clocks) -> dict[str, str]:
         # An image server that fails is one of the faults; that a rate of failures trips is another story.
         "STAGE_E_FETCH_FAILURE_RATE_CEILING": "1",
         "STAGE_C_FETCH_DEADLINE_S": "3",
+        # The drill itself says which cards its sources have.
+        "SOURCES_SYNC_HOURS": "0",
         "PYTHONUNBUFFERED": "1",
     }
 
 
 @contextlib.contextmanager
-def built_rig(clocks: Clocks, *, keep: bool) -> Iterator[Rig]:
+def built_rig(clocks: Clocks, *, keep: bool, changes: Mapping[str, str] | None = None) -> Iterator[Rig]:
     """Start a database and set Django up on it; the cluster is started by whoever supervises it.
 
     Args:
         keep: leave the logs where they are at the end.
+        changes: settings other than the drill's.
     """
     folder = make_folder()
-    environment = drill_environment(folder, clocks)
+    environment = drill_environment(folder, clocks) | (changes or {})
     database = DrillDatabase(folder)
     (folder / "images").mkdir()
     cluster = Cluster(folder / "cluster.log", environment)
