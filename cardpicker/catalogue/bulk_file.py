@@ -21,7 +21,7 @@ import ijson
 import requests
 import urllib3
 
-from cardpicker.catalogue.errors import BulkFileError
+from cardpicker.catalogue.errors import BulkFileError, ServerRefusedError
 
 _BUFFER_BYTES = 1 << 18
 _MAX_LINE_BYTES = 1 << 20
@@ -110,7 +110,11 @@ def _open(location: str) -> Generator[BinaryIO, None, None]:
     timeout = (_CONNECT_TIMEOUT_S, _READ_TIMEOUT_S)
     with requests.get(location, stream=True, timeout=timeout, headers=_HEADERS) as response:
         if response.status_code != requests.codes.ok:
-            raise BulkFileError(f"{_label(location)}: the server answered {response.status_code} {response.reason}.")
+            raise ServerRefusedError(
+                f"{_label(location)}: the server answered {response.status_code} {response.reason}.",
+                status=response.status_code,
+                retry_after=response.headers.get("Retry-After", ""),
+            )
         response.raw.decode_content = True
         response.raw.auto_close = False  # or readers on top of it fail at the end instead of ending
         yield cast(BinaryIO, response.raw)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from cardpicker.catalogue.errors import CatalogueError
+from cardpicker.catalogue.errors import CatalogueError, ServerRefusedError
 from cardpicker.catalogue.scryfall import ImportReport, import_bulk
 from cardpicker.checks import OPERATOR_CHECKS
 from cardpicker.management.progress import ProgressLine
+from cardpicker.stage_c.fetch.classify import retry_after_s
+from cardpicker.stage_c.fetch.waiting import BudgetSpentError, await_permit, tell_status
 from cardpicker.stage_e.catalogue_changes import mark_names_due
 from cardpicker.stage_e.requests import request_dispatch
 
@@ -37,8 +40,11 @@ class Command(BaseCommand):
         progress = ProgressLine(self.stderr, "printings")
         due: list[int] = []
         try:
+            await_permit(location, settings.STAGE_C)
             report = import_bulk(location, progress=progress, on_touched=lambda keys: due.append(mark_names_due(keys)))
-        except CatalogueError as error:
+        except (CatalogueError, BudgetSpentError) as error:
+            if isinstance(error, ServerRefusedError):
+                tell_status(location, error.status, retry_after_s(error.retry_after))
             raise CommandError(str(error)) from error
         finally:
             progress.close()
