@@ -39,7 +39,7 @@ def _voting(name: str, version: int, source: VoteSource, judge: Judge) -> Calcul
 
 JOIN_KEY = _voting("stage-d-join-key-v1", 2, VoteSource.OCR, judge_join_key)
 FALLBACK = _voting("stage-d-fallback-v1", 2, VoteSource.DEDUCTION, judge_fallback)
-SLOW_PATH = Calculator(name="stage-d-slow-path-v1", version=1, judge=judge_slow_path, store=store_review_items)
+SLOW_PATH = Calculator(name="stage-d-slow-path-v1", version=2, judge=judge_slow_path, store=store_review_items)
 
 CALCULATORS: tuple[Calculator, ...] = (JOIN_KEY, FALLBACK, SLOW_PATH)
 

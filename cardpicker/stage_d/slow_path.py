@@ -9,11 +9,15 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from itertools import compress
 from typing import Final
 
 from django.db import connection
 
 from cardpicker.models import ReviewItem, ReviewReason
+from cardpicker.stage_d.answerability import answerability
+from cardpicker.stage_d.art_index import art_distances, keep_by_art
 from cardpicker.stage_d.locking import LockedCard
 from cardpicker.stage_d.subjects import Subject
 from cardpicker.stage_d.verdicts import Abstained, CalculatorReport, Routed, SkipReason, Verdict, Vote
@@ -22,16 +26,19 @@ from cardpicker.stage_d.verdicts import Abstained, CalculatorReport, Routed, Ski
 MAX_SURVIVORS: Final = 60
 
 _READ: Final = """
-SELECT card_id, reason, detail, survivors FROM cardpicker_reviewitem WHERE card_id = ANY(%s)
+SELECT card_id, reason, detail, survivors, suggestions::text, answerability
+FROM cardpicker_reviewitem WHERE card_id = ANY(%s)
 """
 _UPSERT: Final = """
-INSERT INTO cardpicker_reviewitem (card_id, reason, detail, survivors, run_id, updated_at)
-SELECT card_id, reason, detail, survivors, run_id, clock_timestamp()
-FROM json_to_recordset(%s::json)
-    AS item(card_id bigint, reason text, detail text, survivors bigint[], run_id text)
+INSERT INTO cardpicker_reviewitem
+    (card_id, reason, detail, survivors, suggestions, answerability, run_id, updated_at)
+SELECT card_id, reason, detail, survivors, suggestions, answerability, run_id, clock_timestamp()
+FROM json_to_recordset(%s::json) AS item(
+    card_id bigint, reason text, detail text, survivors bigint[], suggestions jsonb, answerability int, run_id text
+)
 ON CONFLICT (card_id) DO UPDATE
 SET reason = excluded.reason, detail = excluded.detail, survivors = excluded.survivors, run_id = excluded.run_id,
-    updated_at = excluded.updated_at
+    suggestions = excluded.suggestions, answerability = excluded.answerability, updated_at = excluded.updated_at
 """
 
 REVIEW_REASONS: Final[Mapping[SkipReason, ReviewReason]] = {
@@ -62,10 +69,15 @@ def judge_slow_path(subject: Subject, earlier: Sequence[Verdict] = ()) -> Verdic
         return Abstained(reason=SkipReason.SETTLED_EARLIER)
     abstained = [verdict for verdict in earlier if isinstance(verdict, Abstained)]
     reason = abstained[0].reason if abstained else SkipReason.NO_TEXT
+    survivors = _survivors(subject, abstained)
+    known = {candidate.id: candidate for candidate in (*subject.line_owners, *subject.candidates)}
+    left = [known[pk] for pk in survivors if pk in known]
     return Routed(
         reason=REVIEW_REASONS[reason],
         detail=_detail(subject, [verdict.reason for verdict in abstained]),
-        survivors=_survivors(subject, abstained),
+        survivors=survivors,
+        suggestions=subject.suggestions,
+        answerability=answerability(subject.readings, left, subject.suggestions),
     )
 
 
@@ -76,16 +88,20 @@ def store_review_items(
     routed = {pk: verdict for pk, verdict in verdicts.items() if isinstance(verdict, Routed) and pk in locked}
     with connection.cursor() as cursor:
         cursor.execute(_READ, [sorted(verdicts)])
-        items = {row[0]: row[1:] for row in cursor.fetchall()}
+        items = {row[0]: (*row[1:4], json.loads(row[4]), row[5]) for row in cursor.fetchall()}
     changed = [
-        (card_id, verdict)
-        for card_id, verdict in sorted(routed.items())
-        if items.get(card_id) != (verdict.reason, verdict.detail, list(verdict.survivors))
+        (card_id, verdict) for card_id, verdict in sorted(routed.items()) if items.get(card_id) != _stored(verdict)
     ]
     _upsert(changed, run_id)
     if answered := items.keys() - routed.keys():
         ReviewItem.objects.filter(card_id__in=answered).delete()
     return CalculatorReport(routed=len(routed))
+
+
+def _stored(item: Routed) -> tuple[object, ...]:
+    """Return what the row says of a question, but for the run that put it."""
+    suggestions = [asdict(suggestion) for suggestion in item.suggestions]
+    return item.reason, item.detail, list(item.survivors), suggestions, item.answerability
 
 
 def _upsert(items: Sequence[tuple[int, Routed]], run_id: str) -> None:
@@ -97,6 +113,8 @@ def _upsert(items: Sequence[tuple[int, Routed]], run_id: str) -> None:
             "reason": item.reason.value,
             "detail": item.detail,
             "survivors": [*item.survivors],
+            "suggestions": [asdict(suggestion) for suggestion in item.suggestions],
+            "answerability": item.answerability,
             "run_id": run_id,
         }
         for card_id, item in items
@@ -119,11 +137,19 @@ def _detail(subject: Subject, reasons: Sequence[SkipReason]) -> str:
 
 
 def _survivors(subject: Subject, abstained: Sequence[Abstained]) -> tuple[int, ...]:
-    """Return whom the calculators left, best first; printings of one line are all that is asked where they are known."""
+    """Return whom the calculators and the art left, best first."""
+    hashes = {candidate.id: candidate.art_hash for candidate in (*subject.line_owners, *subject.candidates)}
+    named = _named(subject, abstained)
+    distances = art_distances(subject.readings.art_hash, [hashes.get(pk) for pk in named])
+    return tuple(compress(named, keep_by_art(distances)))[:MAX_SURVIVORS]
+
+
+def _named(subject: Subject, abstained: Sequence[Abstained]) -> Sequence[int]:
+    """Return whom the calculators left; printings of one line are all that is asked where they are known."""
     for verdict in abstained:
         if verdict.reason is SkipReason.SAME_LINE and verdict.survivors:
-            return verdict.survivors[:MAX_SURVIVORS]
-    named = Counter(pk for verdict in abstained for pk in verdict.survivors)
+            return verdict.survivors
+    votes = Counter(pk for verdict in abstained for pk in verdict.survivors)
     # Whom more calculators left comes first; among equals their own order holds, for sorting is stable.
-    left = sorted(named, key=lambda pk: -named[pk])
-    return tuple(left or (candidate.id for candidate in subject.candidates))[:MAX_SURVIVORS]
+    left = sorted(votes, key=lambda pk: -votes[pk])
+    return left or [candidate.id for candidate in subject.candidates]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import Func, JSONField, QuerySet
 
@@ -19,6 +19,7 @@ from cardpicker.stage_d.candidates import (
 )
 from cardpicker.stage_d.eligibility import eligible_evidence
 from cardpicker.stage_d.readings import Readings, parse_readings
+from cardpicker.stage_d.suggestions import Suggestion, Unnamed, suggest
 
 
 class WithoutRows(Func):
@@ -37,6 +38,7 @@ class Subject:
     candidates: tuple[Candidate, ...] = ()  #: Printings with the card's name.
     line_owners: tuple[Candidate, ...] = ()  #: Printings of any name that may bear the line read.
     set_code_known: bool = False
+    suggestions: tuple[Suggestion, ...] = ()  #: For people only, where no printing has the card's name.
 
     @property
     def line(self) -> Line | None:
@@ -62,14 +64,19 @@ def load_subjects(card_ids: Collection[int], evidence: QuerySet[ImageEvidence] |
     read = [(pk, name_keys(name), parse_readings(stored)) for pk, name, stored in rows]
     by_key = load_candidates({key for _, keys, _ in read for key in keys})
     known_sets = load_known_sets({readings.set_code for _, _, readings in read if readings.set_code})
+    of_card = {pk: candidates_of(keys, by_key) for pk, keys, _ in read}
+    suggested = suggest(
+        {pk: Unnamed(name_keys=keys, art_hash=readings.art_hash) for pk, keys, readings in read if not of_card[pk]}
+    )
     subjects = [
         Subject(
             card_id=pk,
             readings=readings,
-            candidates=candidates_of(keys, by_key),
+            candidates=of_card[pk],
             set_code_known=readings.set_code in known_sets,
+            suggestions=suggested.get(pk, ()),
         )
-        for pk, keys, readings in read
+        for pk, _, readings in read
     ]
     return _with_line_owners(subjects)
 
@@ -85,16 +92,6 @@ def _with_line_owners(subjects: list[Subject]) -> list[Subject]:
     }
     owners = load_line_owners(set(stray.values()))
     return [
-        (
-            Subject(
-                card_id=subject.card_id,
-                readings=subject.readings,
-                candidates=subject.candidates,
-                line_owners=owners.get(stray[subject.card_id], ()),
-                set_code_known=subject.set_code_known,
-            )
-            if subject.card_id in stray
-            else subject
-        )
+        replace(subject, line_owners=owners.get(stray[subject.card_id], ())) if subject.card_id in stray else subject
         for subject in subjects
     ]

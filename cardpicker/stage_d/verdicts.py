@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from cardpicker.models import ReviewReason
+from cardpicker.stage_d.suggestions import Suggestion
 
 EvidenceSummary = dict[str, str | int | float | None]
 
@@ -55,6 +56,8 @@ class Routed:
     reason: ReviewReason
     detail: str
     survivors: tuple[int, ...] = ()
+    suggestions: tuple[Suggestion, ...] = ()  #: Names that may be meant where the card's own is unknown.
+    answerability: int = 0  #: 0 to 1000: how readily a person can answer.
 
 
 Verdict = Vote | Abstained | Routed
