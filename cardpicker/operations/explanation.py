@@ -10,6 +10,7 @@ from cardpicker.operations.text_table import format_table
 from cardpicker.stage_d.candidates import Candidate
 from cardpicker.stage_d.consensus import RESOLVING_WEIGHT, Rule
 from cardpicker.stage_d.explain import USER_WEIGHT, Explanation
+from cardpicker.stage_d.suggestions import Suggestion
 from cardpicker.stage_d.verdicts import Abstained, Routed, Verdict, Vote
 
 CANDIDATES_SHOWN: Final = 30
@@ -88,7 +89,7 @@ def _candidates(explained: Explanation) -> Iterator[str]:
 
 
 def _candidate_table(explained: Explanation, candidates: Sequence[Candidate]) -> list[str]:
-    headings = ("printing", "artist", "released", "border", "layout", "lines it may bear")
+    headings = ("printing", "artist", "released", "border", "layout", "art off", "lines it may bear")
     rows = [
         (
             _name(explained, candidate.id),
@@ -96,6 +97,7 @@ def _candidate_table(explained: Explanation, candidates: Sequence[Candidate]) ->
             str(candidate.released_at or "-"),
             candidate.border_color or "-",
             candidate.layout or "-",
+            str(explained.art_distances.get(candidate.id, "-")),
             " / ".join(f"{code} {number}" for code, number in candidate.lines),
         )
         for candidate in candidates[:CANDIDATES_SHOWN]
@@ -111,8 +113,13 @@ def _verdicts(explained: Explanation) -> Iterator[str]:
         yield "  none: there is no evidence to judge"
     for name, verdict in explained.verdicts.items():
         yield f"  {name}: {_verdict(explained, verdict)}"
+        yield from _ranking(explained, verdict)
     if explained.question:
-        yield f"  question stored for a person: {explained.question['reason']}, {explained.question['detail']}"
+        question = explained.question
+        yield (
+            f"  question stored for a person: {question['reason']}, {question['detail']};"
+            f" answerability {question['answerability']} of 1000"
+        )
 
 
 def _verdict(explained: Explanation, verdict: Verdict) -> str:
@@ -123,7 +130,16 @@ def _verdict(explained: Explanation, verdict: Verdict) -> str:
         case Abstained():
             return f"abstains, {verdict.reason.value}{_survivors(explained, verdict.survivors)}"
         case Routed():
-            return f"asks a person, {verdict.reason.value}: {verdict.detail}{_survivors(explained, verdict.survivors)}"
+            left = _survivors(explained, verdict.survivors)
+            return f"asks a person, {verdict.reason.value}: {verdict.detail}{left}{_suggested(verdict.suggestions)}"
+
+
+def _ranking(explained: Explanation, verdict: Verdict) -> Iterator[str]:
+    """Yield the likeliest printings with what each reading multiplied their odds by."""
+    for ranked in getattr(verdict, "ranking", ()):
+        yield f"    {ranked.probability:.4f}  {_name(explained, ranked.printing_id)}"
+        for reason in ranked.reasons:
+            yield f"            x{reason.odds:<8g} {reason.feature} {reason.read}: {reason.said}"
 
 
 def _survivors(explained: Explanation, survivors: Sequence[int]) -> str:
@@ -132,6 +148,11 @@ def _survivors(explained: Explanation, survivors: Sequence[int]) -> str:
     shown = "; ".join(_name(explained, pk) for pk in survivors[:CANDIDATES_SHOWN])
     more = len(survivors) - CANDIDATES_SHOWN
     return f"; still possible: {shown}{f' and {more} more' if more > 0 else ''}"
+
+
+def _suggested(suggestions: Sequence[Suggestion]) -> str:
+    shown = ", ".join(f"{each.name} ({each.by.value} {each.similarity:.2f})" for each in suggestions)
+    return f"; may mean: {shown}" if shown else ""
 
 
 def _grounds(evidence: Mapping[str, Any]) -> str:

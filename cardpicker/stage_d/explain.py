@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cardpicker.models import CanonicalCard, Card, CardPrintingTag, ImageEvidence, ReviewItem, SupersededVote
+from cardpicker.stage_d.art_index import art_distances
 from cardpicker.stage_d.candidates import Candidate
 from cardpicker.stage_d.consensus import WEIGHTS, LiveVote, Weighing, load_votes, pool_ballots, weigh
 from cardpicker.stage_d.eligibility import why_not_eligible
@@ -21,6 +22,7 @@ from cardpicker.stage_d.verdicts import Verdict
 
 #: Weights are kept in halves of a user's vote.
 USER_WEIGHT = 2
+QUESTION = ("reason", "detail", "survivors", "suggestions", "answerability", "run_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,7 @@ class Explanation:
     readings: Mapping[str, Any]  #: As the calculators understand them.
     candidates: Sequence[Candidate] = ()
     line_owners: Sequence[Candidate] = ()
+    art_distances: Mapping[int, int] = field(default_factory=dict)  #: Bits between card and printing, where known.
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     question: Mapping[str, Any] | None = None
     votes: Sequence[ExplainedVote] = ()
@@ -73,6 +76,7 @@ class Explanation:
         plain["verdicts"] = {
             name: {"kind": type(verdict).__name__.lower(), **asdict(verdict)} for name, verdict in self.verdicts.items()
         }
+        plain["art_distances"] = {str(key): distance for key, distance in self.art_distances.items()}
         plain["printings"] = {str(key): name for key, name in self.printings.items()}
         return plain
 
@@ -94,7 +98,7 @@ def explain(card_id: int) -> Explanation:
     )
     weighing = weigh(vote.ballot for vote in heard.values())
     votes = _votes([each.id for each in pool.cards], live, heard, weighing)
-    question = ReviewItem.objects.filter(card=card).values("reason", "detail", "survivors", "run_id").first()
+    question = ReviewItem.objects.filter(card=card).values(*QUESTION).first()
     superseded = SupersededVote.objects.filter(card_id=card_id).order_by("pk")
     return Explanation(
         card_id=card.pk,
@@ -104,9 +108,10 @@ def explain(card_id: int) -> Explanation:
         not_judged_because=why_not_eligible(card_id),
         judged_by_todays_rules=evidence is not None and evidence.judged_by == stage_d_manifest(),
         stored_readings=dict(evidence.readings) if evidence is not None else {},
-        readings=asdict(subject.readings) if subject is not None else {},
+        readings=_readings(subject) if subject is not None else {},
         candidates=subject.candidates if subject is not None else (),
         line_owners=subject.line_owners if subject is not None else (),
+        art_distances=_art_distances(subject) if subject is not None else {},
         verdicts=verdicts,
         question=question,
         votes=votes,
@@ -115,6 +120,21 @@ def explain(card_id: int) -> Explanation:
         superseded=[_superseded(vote) for vote in superseded],
         printings=_printings(subject, verdicts, votes, card.inferred_canonical_card_id),
     )
+
+
+def _readings(subject: Subject) -> dict[str, Any]:
+    """Return the readings as plain values; a hash as digits, for JSON's numbers are shorter than it."""
+    plain = asdict(subject.readings)
+    art_hash = subject.readings.art_hash
+    return {**plain, "art_hash": None if art_hash is None else f"{art_hash:016x}"}
+
+
+def _art_distances(subject: Subject) -> dict[int, int]:
+    printings = (*subject.candidates, *subject.line_owners)
+    distances = art_distances(subject.readings.art_hash, [printing.art_hash for printing in printings])
+    return {
+        printing.id: distance for printing, distance in zip(printings, distances, strict=True) if distance is not None
+    }
 
 
 def _votes(

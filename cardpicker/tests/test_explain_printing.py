@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from cardpicker.catalogue.art_kind import ART_HASH_KIND
 from cardpicker.models import Card, CardPrintingTag, CardType, ImageEvidence, PrintingTagStatus, VoteSource
 from cardpicker.stage_d.eligibility import Ineligible, eligible_cards, eligible_evidence, ineligibility
 from cardpicker.stage_d.run import run_stage_d
@@ -83,6 +84,23 @@ def test_an_open_card_is_explained_with_what_is_still_possible() -> None:
     assert "question stored for a person: NO_TEXT" in text
     assert f"was once: user:{ann.pk} for XLN 65 en, Opt (run -), retracted" in text
     assert "not judged by today's calculators" not in text
+
+
+def test_art_and_names_that_may_be_meant_are_explained() -> None:
+    """How far each candidate's art is off, what an unknown name may mean, and how readily people can answer."""
+    near, far = make_printing("Opt", "xln", "65", art_hash=0b1011), make_printing("Opt", "dom", "60", art_hash=-1)
+    hashed = {"art_hash": {"kind": ART_HASH_KIND, "hash": "000000000000000f"}}
+    card, unknown = read_card("Opt", readings=hashed), read_card("Optt")
+    run_stage_d([card.pk, unknown.pk], run_id="r1")
+
+    explained, text = explain_json(card), explain(unknown)
+
+    assert explained["readings"]["art_hash"] == "000000000000000f"
+    assert explained["art_distances"] == {str(near.pk): 1, str(far.pk): 60}
+    assert explained["question"]["survivors"] == [near.pk]
+    assert explained["question"]["answerability"] > 0
+    assert "UNKNOWN_NAME" in text and "may mean: Opt (name 0." in text
+    assert "answerability" in text
 
 
 def test_a_vote_that_does_not_count_says_why() -> None:

@@ -116,13 +116,13 @@ class VotesOfCard(ShowsVotes, TypedTabularInline[CardPrintingTag, Card]):
 class ReviewAdmin(ReadOnlyAdmin[ReviewItem]):
     """What the machines could not settle; votes answer it, not edits."""
 
-    list_display = ("card_link", "reason", "short_detail", "possible", "run", "since")
+    list_display = ("card_link", "reason", "short_detail", "possible", "order", "run", "since")
     list_filter = ("reason",)
     list_select_related = ("card",)
     search_fields = ("card__name", "detail", "run_id__exact")
     search_help_text = "Card's name, a word of the detail, or run"
-    ordering = ("-pk",)
-    fields = ("card_link", "reason", "detail", "survivors_shown", "run", "since")
+    ordering = ("-answerability", "card_id")
+    fields = ("card_link", "reason", "detail", "survivors_shown", "suggested", "order", "run", "since")
 
     @admin.display(description="card", ordering="card__name")
     def card_link(self, obj: ReviewItem) -> SafeString | str:
@@ -142,6 +142,17 @@ class ReviewAdmin(ReadOnlyAdmin[ReviewItem]):
     def possible(self, obj: ReviewItem) -> int:
         """How many printings are left."""
         return len(obj.survivors or [])
+
+    @admin.display(description="answerability", ordering="answerability")
+    def order(self, obj: ReviewItem) -> int:
+        """How readily a person can answer, 0 to 1000."""
+        return obj.answerability
+
+    @admin.display(description="may mean")
+    def suggested(self, obj: ReviewItem) -> SafeString | str:
+        """Names of the catalog that look like the card's, or whose art it shows."""
+        rows = [(each["name"], each["by"], each["similarity"]) for each in obj.suggestions]
+        return format_html_join("", "{} ({} {})<br>", rows) or NOTHING
 
     @admin.display(description="run", ordering="run_id")
     def run(self, obj: ReviewItem) -> SafeString | str:
