@@ -36,6 +36,7 @@ class Readings:
     artist: str | None = None
     border_color: str | None = None
     frame: str | None = None  #: The class that the pixels show, such as ``1997`` or ``borderless``.
+    corner_radius_mm: float | None = None
     truncated: bool = False
     list_mark: bool | None = None  #: The planeswalker mark of reprints in The List.
     art_hash: int | None = None  #: Unsigned, of the kind that the catalog's art has; None where the art is flat.
@@ -63,6 +64,7 @@ def parse_readings(stored: object) -> Readings:
         artist=_text(artist.get("artist")),
         border_color=_text(quality.get("border_color"), lower=True),
         frame=_text(_reading(stored, "frame").get("frame"), lower=True),
+        corner_radius_mm=_number_of_mm(_reading(stored, "corners").get("radius_mm")),
         truncated=quality.get("truncated") is True,
         list_mark=_mark(_reading(stored, "the_list_mark")),
         art_hash=_hash(_reading(stored, "art_hash")),
@@ -101,6 +103,10 @@ def _number(value: object) -> str | None:
 
 def _integer(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _number_of_mm(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _fraction(value: object) -> float | None:

@@ -33,12 +33,32 @@ class SkipReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """What one reading says of one printing: above 1 its odds multiply in the printing's favor, below 1 against it."""
+
+    feature: str
+    read: str
+    said: str
+    odds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """A printing with its probability, and why it has that."""
+
+    printing_id: int
+    probability: float
+    reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Vote:
     """A printing, or None for "no such printing", and what that rests on."""
 
     printing_id: int | None
     confidence: float
     evidence: EvidenceSummary = field(default_factory=dict)
+    ranking: tuple[Ranked, ...] = ()  #: The likeliest printings, where they were weighed.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +67,7 @@ class Abstained:
 
     reason: SkipReason
     survivors: tuple[int, ...] = ()
+    ranking: tuple[Ranked, ...] = ()  #: The likeliest printings, where they were weighed.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
