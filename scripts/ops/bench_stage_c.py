@@ -1,135 +1,150 @@
 #!/usr/bin/env python
-"""CPU seconds and OCR calls per card, and memory growth, over a folder of images; both OCR engines in one run.
+"""What reading a card costs, from a bare loop to whole dispatches with a database, over a folder of images, in one run.
 
-Pure compute in this one process: no database, no queue, no fetch. Engines take turns on each image, so that their ratio
-holds whatever else the machine does.
+Ratios compare stages of one run. On a shared host the clock says less than the CPU: the last column says how many cores
+were in use by others meanwhile. ``--flat N`` sends N cards, each in bytes of its own, through dispatches and compares
+the memory after 1,000 with that after N.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
-import os
 import sys
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import mean, median, quantiles
-
-import psutil
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from cardpicker.stage_c.compute import OcrUnavailableError, compute_card_evidence, warm_up
-from cardpicker.stage_c.evidence import CardEvidence, ComputeContext, Lexicon
-from cardpicker.stage_c.settings import OCR_ENGINES
+from cardpicker.operations.text_table import format_table
+from cardpicker.stage_c.compute import OcrUnavailableError
+from cardpicker.stage_c.evidence import Lexicon
+from cardpicker.stage_c.settings import OCR_ENGINES, StageCSettings, usable_cores
+from scripts.ops.stage_c_bench.conveyed import measure_conveyor
+from scripts.ops.stage_c_bench.cost import HEADINGS, Cost, ratios
+from scripts.ops.stage_c_bench.dispatches import Progress, built_rig, measure_dispatch
+from scripts.ops.stage_c_bench.family import Watched
+from scripts.ops.stage_c_bench.loops import measure_bare_loops, measure_compute, measure_floor
+from scripts.ops.stage_c_bench.pictures import Picture, read_pictures
 
-IMAGES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
-WARM_IMAGES = 10  #: Caches and pools fill; memory is compared from here on.
+STAGES = ("floor", "compute", "loops", "conveyor", "dispatch")
+FIRST_MARK = 1_000
+WINDOW = 500  #: Cards before a mark over which memory is taken: compute processes are replaced within it.
+TARGETS = {"conveyor_share": 0.85, "dispatch_to_conveyor": 0.75}
 
 
 @dataclass(slots=True, kw_only=True)
-class Tally:
-    """What one engine cost."""
+class Report:
+    """All that one run found."""
 
-    cpu_s: list[float] = field(default_factory=list)
-    calls: list[int] = field(default_factory=list)
-    numbers: int = 0
-    refused: int = 0
+    costs: dict[str, Cost] = field(default_factory=dict)
+    memory: dict[str, dict[str, float]] = field(default_factory=dict)
+    outcomes: dict[str, int] = field(default_factory=dict)
 
+    def add(self, cost: Cost, seen: Watched | None = None) -> None:
+        """Add a stage."""
+        self.costs[cost.stage] = cost
+        if seen is not None:
+            self.memory[cost.stage] = {
+                "peak_process_mb": round(seen.peak_process_mb, 1),
+                "peak_tree_mb": round(seen.peak_tree_mb, 1),
+            }
 
-def read_set_codes(path: Path) -> frozenset[str]:
-    """Return the set codes of a printings file in JSON lines, gzip or not."""
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8") as lines:
-        return frozenset(str(json.loads(line)["set"]) for line in lines if line.strip())
-
-
-def cpu_s() -> float:
-    """Return the CPU seconds of this process and of the children it has reaped."""
-    times = os.times()  # In ticks of 10 ms, too coarse for this process's own share.
-    return time.process_time() + times.children_user + times.children_system
-
-
-def measure(image: bytes, engine: str, lexicon: Lexicon, tally: Tally) -> None:
-    """Read ``image`` once with ``engine`` and add what it cost."""
-    warm_up(lexicon, engine)
-    before = cpu_s()
-    evidence = compute_card_evidence(image, ComputeContext())
-    tally.cpu_s.append(cpu_s() - before)
-    if not isinstance(evidence, CardEvidence):
-        tally.refused += 1
-        return
-    calls = evidence.readings.get("bottom_text", {}).get("ocr_calls")
-    tally.calls.append(int(calls) if isinstance(calls, int) else 0)
-    tally.numbers += bool(evidence.collector_number)
+    def add_flatness(self, cards: int, seen: Watched, progress: Progress) -> None:
+        """Add the tree's memory at the marks of a long run."""
+        marks = [*range(FIRST_MARK, cards, FIRST_MARK), cards] if cards > FIRST_MARK else [cards // 2, cards]
+        window = min(WINDOW, marks[0])
+        at = {mark: seen.tree_mb_between(progress.moment(mark - window), progress.moment(mark)) for mark in marks}
+        self.memory["flat"] = {f"tree_mb_at_{mark}": round(mb, 1) for mark, mb in at.items()}
+        self.memory["flat"]["growth"] = round(at[marks[-1]] / at[marks[0]] - 1, 4) if at[marks[0]] else 0.0
 
 
-def available(engines: Sequence[str]) -> list[str]:
-    """Return the engines that pass their self-test; the others are named on stderr."""
-    found = []
-    for engine in engines:
+def measure(options: argparse.Namespace) -> Report:
+    """Run the stages that are asked for, each on the same pictures."""
+    pictures, lexicon = read_pictures(options.folder, options.printings)
+    if not pictures:
+        raise SystemExit(f"there is no image in {options.folder}")
+    report, stages = Report(), set(options.stages)
+    if "floor" in stages:
+        report.add(measure_floor(pictures, options.rounds))
+    for engine in (options.engine or OCR_ENGINES[:1]) if "compute" in stages else ():
         try:
-            warm_up(Lexicon(), engine)
+            report.add(measure_compute(pictures, lexicon, engine, options.rounds))
         except OcrUnavailableError as error:
             print(f"left out: {error}", file=sys.stderr)
-        else:
-            found.append(engine)
-    return found
+    if "loops" in stages:
+        report.add(measure_bare_loops(pictures, lexicon, usable_cores(), options.cards))
+    if options.flat or stages & {"conveyor", "dispatch"}:
+        _measure_product(options, pictures, lexicon, report)
+    return report
 
 
-def table(tallies: dict[str, Tally]) -> list[str]:
-    """Return the aligned table of what the engines cost."""
-    head = ("engine", "cards", "refused", "numbers", "CPU s median", "mean", "p90", "calls median", "mean", "max")
-    rows: list[tuple[str, ...]] = [head]
-    for engine, tally in tallies.items():
-        tail = quantiles(tally.cpu_s, n=10)[-1] if len(tally.cpu_s) > 1 else tally.cpu_s[0]
-        calls = tally.calls or [0]
-        rows.append(
-            (
-                engine,
-                str(len(tally.cpu_s)),
-                str(tally.refused),
-                str(tally.numbers),
-                *(f"{value:.3f}" for value in (median(tally.cpu_s), mean(tally.cpu_s), tail)),
-                *(f"{value:.1f}" for value in (median(calls), mean(calls), max(calls))),
-            )
-        )
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+def _measure_product(
+    options: argparse.Namespace, pictures: Sequence[Picture], lexicon: Lexicon, report: Report
+) -> None:
+    cores = usable_cores()
+    with built_rig(options.folder, options.printings, cores) as rig:
+        if "conveyor" in options.stages:
+            settings = replace(StageCSettings(), compute_workers=cores)
+            report.add(*measure_conveyor(pictures, lexicon, rig.web, settings, options.cards))
+        if "dispatch" in options.stages:
+            cost, seen, progress = measure_dispatch(rig, pictures, options.cards)
+            report.add(cost, seen)
+            report.outcomes = progress.outcomes
+        if options.flat:
+            cost, seen, progress = measure_dispatch(rig, pictures, options.flat)
+            report.add(replace(cost, stage="flat run"), seen)
+            report.add_flatness(options.flat, seen, progress)
+            report.outcomes = progress.outcomes
+
+
+def tell(report: Report) -> None:
+    """Print the table, the ratios and the memory."""
+    cores = usable_cores()
+    print("\n".join(format_table(HEADINGS, [cost.row() for cost in report.costs.values()], right=set(HEADINGS[1:]))))
+    print()
+    for name, value in ratios(report.costs, cores).items():
+        target = TARGETS.get(name)
+        print(f"{name.replace('_', ' ')}: {value:.2f}" + (f" (target {target} or more)" if target else ""))
+    for stage, figures in report.memory.items():
+        told = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in figures.items())
+        print(f"memory, {stage}: {told}")
+    if report.outcomes:
+        print("outcomes: " + ", ".join(f"{name} {count:,}" for name, count in sorted(report.outcomes.items())))
 
 
 def main() -> int:
-    """Print one table, the ratio of the engines and the growth of memory."""
+    """Measure, and print a table or one JSON object."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="folder of card images")
+    parser.add_argument("folder", type=Path, help="folder of card images; a cards.csv in it gives their names")
     parser.add_argument("--printings", type=Path, default=ROOT / "sample_catalogue" / "printings.jsonl")
-    parser.add_argument("--engine", action="append", choices=OCR_ENGINES, help="default: every engine that works here")
-    parser.add_argument("--rounds", type=int, default=1, help="times over the folder; more show memory growth")
-    arguments = parser.parse_args()
-    paths = sorted(p for p in arguments.folder.glob("*") if p.suffix.lower() in IMAGES)
-    engines = available(arguments.engine or OCR_ENGINES)
-    if not paths or not engines or not arguments.printings.is_file():
-        print("nothing to measure: give a folder with images, a printings file and a working engine", file=sys.stderr)
+    parser.add_argument("--stages", nargs="+", choices=STAGES, default=STAGES, help="default: all of them")
+    parser.add_argument("--engine", action="append", choices=OCR_ENGINES, help="of the compute stage; may be repeated")
+    parser.add_argument("--rounds", type=int, default=2, help="times over the folder in the loops of one process")
+    parser.add_argument("--cards", type=int, default=300, help="cards of a stage that runs on all cores")
+    parser.add_argument("--flat", type=int, default=0, metavar="N", help="dispatch N cards and compare the memory")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args()
+    if not options.folder.is_dir() or not options.printings.is_file():
+        print("name a folder of images and a --printings file", file=sys.stderr)
         return 1
-    lexicon = Lexicon(set_codes=read_set_codes(arguments.printings))
-    tallies = {engine: Tally() for engine in engines}
-    process, warm_rss = psutil.Process(), 0
-    for count, path in enumerate(paths * max(1, arguments.rounds), start=1):
-        image = path.read_bytes()
-        for engine in engines:
-            measure(image, engine, lexicon, tallies[engine])
-        if count <= WARM_IMAGES:
-            warm_rss = process.memory_info().rss
-    rss = process.memory_info().rss
-    print("\n".join(table(tallies)))
-    if len(engines) == 2:
-        one, other = (sum(tallies[engine].cpu_s) for engine in engines)
-        print(f"CPU of {engines[1]} / {engines[0]}: {other / one:.2f}")
-    print(f"RSS {rss / 1e6:.0f} MB; growth since image {WARM_IMAGES}: {(rss - warm_rss) / 1e6:+.1f} MB")
+    report = measure(options)
+    if options.json:
+        print(
+            json.dumps(
+                {
+                    "cores": usable_cores(),
+                    "stages": {name: cost.figures() for name, cost in report.costs.items()},
+                    "ratios": ratios(report.costs, usable_cores()),
+                    "memory_mb": report.memory,
+                    "outcomes": report.outcomes,
+                }
+            )
+        )
+        return 0
+    tell(report)
     return 0
 
 

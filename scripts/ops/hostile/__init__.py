@@ -1,0 +1,1 @@
+"""The parts of ``hostile_drill.py``."""
