@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import threading
+import time
 from collections.abc import Iterator
 
 import psycopg2
 from django.conf import settings
 
-from cardpicker.stage_e.concurrency import SlotSettings
+from cardpicker.stage_e.concurrency import SlotSettings, try_acquire_dispatch_slot
 from cardpicker.stage_e.dispatch import slot_settings
+from cardpicker.tests.cluster import eventually
 
 INTERVAL_S = 0.02
 _LOOK = """
@@ -63,3 +65,15 @@ def watched_slots(*hosts: str) -> Iterator[dict[str, SlotWatch]]:
     finally:
         ended.set()
         thread.join()
+
+
+def moment_slot_is_free(host_id: str) -> float:
+    """Wait until somebody else gets the one slot of a host, and return that moment."""
+    one = dataclasses.replace(slots_of(host_id), slots=1)
+
+    def is_free() -> bool:
+        with try_acquire_dispatch_slot(one) as slot:
+            return slot is not None
+
+    eventually(is_free, f"the slot of {host_id}")
+    return time.monotonic()

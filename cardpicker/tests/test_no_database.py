@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.db import connections
+from django.db import OperationalError, connection, connections, transaction
 
 from config.database.base import NO_DATABASE, DatabaseWrapper, NoDatabaseError
 
@@ -131,3 +131,17 @@ def test_setting_that_is_not_allowed_is_refused(variable: str, value: str, says:
 
     assert line.startswith(variable)
     assert says in line
+
+
+@pytest.mark.django_db(transaction=True)
+def test_session_lost_in_a_transaction_is_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No other session is opened to end the transaction: where there is no server, its error would be the only one told."""
+    connection.ensure_connection()
+    monkeypatch.setenv("CARDPICKER_DATABASE_URL", "postgres://postgres@127.0.0.1:1/nowhere")
+    with pytest.raises(OperationalError) as raised, transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    assert not isinstance(raised.value, NoDatabaseError)
+    monkeypatch.undo()
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT 1")

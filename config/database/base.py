@@ -94,6 +94,17 @@ class DatabaseWrapper(base.DatabaseWrapper):
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise NoDatabaseError(f"{NO_DATABASE} ({reason})") from error
 
+    def set_autocommit(self, autocommit: bool, force_begin_transaction_with_broken_autocommit: bool = False) -> None:
+        """Leave a session that was lost in a transaction lost.
+
+        Django would open another one just to end that transaction: on a silent network that takes until the connect's
+        own time-out, and its error hides the one that tells what happened.
+        """
+        if autocommit and self.connection is None and self.settings_dict["AUTOCOMMIT"]:
+            self.autocommit = True
+            return
+        super().set_autocommit(autocommit, force_begin_transaction_with_broken_autocommit)
+
     def _locate(self) -> dict[str, Any]:
         url = database_url(Path(self.settings_dict["DATA_DIR"]))
         if url is None:
