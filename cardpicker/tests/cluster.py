@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.parse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +39,9 @@ def environment(**extra: str) -> dict[str, str]:
     }
 
 
-def manage(*arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
-    """Run a management command and return its output."""
-    command = [sys.executable, "manage.py", *arguments]
+def manage(*arguments: str, inside: Sequence[str] = (), **extra: str) -> subprocess.CompletedProcess[str]:
+    """Run a management command, ``inside`` what leads to another network, and return its output."""
+    command = [*inside, sys.executable, "manage.py", *arguments]
     return subprocess.run(
         command,
         cwd=settings.BASE_DIR,
@@ -54,11 +54,11 @@ def manage(*arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
 
 
 @contextlib.contextmanager
-def running_cluster(log: Path, **extra: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Run ``manage.py qcluster`` until the block ends, then end its whole group."""
+def running_cluster(log: Path, *, inside: Sequence[str] = (), **extra: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run ``manage.py qcluster``, ``inside`` what leads to another network, until the block ends; then end its group."""
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "manage.py", "qcluster"],
+            [*inside, sys.executable, "manage.py", "qcluster"],
             cwd=settings.BASE_DIR,
             env=environment(**extra),
             stdout=output,
