@@ -77,12 +77,10 @@ def _plain(value: object) -> str:
 
 
 def _candidates(explained: Explanation) -> Iterator[str]:
-    for title, candidates in (
-        ("candidates: printings of the card's name", explained.candidates),
-        ("printings of other names that may bear the line", explained.line_owners),
-    ):
-        if not candidates and candidates is explained.line_owners:
-            continue
+    sections = [("candidates: printings of the card's name", explained.candidates)]
+    if explained.line_owners:
+        sections.append(("printings of other names that may bear the line", explained.line_owners))
+    for title, candidates in sections:
         yield ""
         yield f"{title} ({len(candidates)})"
         yield from _indented(_candidate_table(explained, candidates) if candidates else ["none"])

@@ -27,6 +27,14 @@ APART_LAYOUTS = frozenset({"art_series", "emblem"})
 #: Sets of reprints that bear the original's line; their numbers here name it, as in ``XLN-117``.
 LIST_SETS = ("plst", "ulst")
 
+_STAMPED = (
+    "pktk pfrf pdtk pori pbfz pogw psoi pemn pkld paer pakh phou pxln prix pdom pbbd pm19 pgrn prna pwar pmh1 pm20"
+)
+#: Prerelease cards that the catalog numbers with an ``s``, and that bear a date stamp and the ordinary card's line;
+#: from 2019's fall on the ``s`` is printed.
+STAMPED_SETS = frozenset(_STAMPED.split())
+)
+
 _LIST_NUMBER = re.compile(r"^([a-z0-9]{3,5})-(.+)$")
 # Raw, because the ORM spends longer on a list of thousands than the server does on the look-up. Keys come as an array,
 # because for a join of unknown size the planner would read the whole catalog.
@@ -123,9 +131,12 @@ def printed_lines(set_code: str, number: str, layout: str = "") -> tuple[Line, .
         lines.insert(0, ("frf", number))
     elif len(set_code) > 3 and set_code[0] in "pt":
         lines.insert(0, (set_code[1:], number))
-    if layout == "meld" and number.endswith("b"):
+    if set_code in STAMPED_SETS and number.endswith("s"):
+        lines.insert(0, (set_code[1:], number[:-1]))
+    likeliest_set, likeliest_number = lines[0]
+    if layout == "meld" and likeliest_number.endswith("b"):
         # The melded back is numbered with a letter in the catalog; cards have been seen with and without it.
-        lines.append((lines[0][0], number[:-1]))
+        lines.append((likeliest_set, likeliest_number[:-1]))
     return tuple(lines)
 
 
@@ -180,6 +191,8 @@ def _spellings(line: Line) -> Iterable[Line]:
     code, number = line
     numbers = {number, number.upper(), f"{number}b"}
     yield from ((prefix + code, spelled) for prefix in ("", "t", "p") for spelled in numbers)
+    if f"p{code}" in STAMPED_SETS:
+        yield from ((f"p{code}", f"{spelled}s") for spelled in numbers)
     yield from ((listed, f"{code.upper()}-{spelled}") for listed in LIST_SETS for spelled in numbers)
     if code == "frf":
         yield "ugin", number

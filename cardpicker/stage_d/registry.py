@@ -37,7 +37,7 @@ def _voting(name: str, version: int, source: VoteSource, judge: Judge) -> Calcul
     return Calculator(name=name, version=version, judge=judge, store=partial(store_machine_votes, name, source))
 
 
-JOIN_KEY = _voting("stage-d-join-key-v1", 2, VoteSource.OCR, judge_join_key)
+JOIN_KEY = _voting("stage-d-join-key-v1", 3, VoteSource.OCR, judge_join_key)
 FALLBACK = _voting("stage-d-fallback-v1", 2, VoteSource.DEDUCTION, judge_fallback)
 SLOW_PATH = Calculator(name="stage-d-slow-path-v1", version=2, judge=judge_slow_path, store=store_review_items)
 

@@ -99,6 +99,7 @@ def test_art_and_names_that_may_be_meant_are_explained() -> None:
     assert explained["art_distances"] == {str(near.pk): 1, str(far.pk): 60}
     assert explained["question"]["survivors"] == [near.pk]
     assert explained["question"]["answerability"] > 0
+    assert "candidates: printings of the card's name (0)" in text
     assert "UNKNOWN_NAME" in text and "may mean: Opt (name 0." in text
     assert "answerability" in text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -157,6 +158,8 @@ def test_printings_of_one_line_are_told_apart_by_language_or_a_known_artist() ->
         (candidate(1, "t2x2", "20", layout="token"), {"set_code": "2x2", "number": "20"}),
         (candidate(1, "emn", "15b", layout="meld"), {"set_code": "emn", "number": "15"}),
         (candidate(1, "emn", "15b", layout="meld"), {"set_code": "emn", "number": "15b"}),
+        (candidate(1, "pemn", "15bs", layout="meld"), {"set_code": "emn", "number": "15"}),
+        (candidate(1, "pemn", "130as", layout="meld"), {"set_code": "emn", "number": "130a"}),
         (candidate(1, "plst", "XLN-117"), {"set_code": "xln", "number": "117"}),
         (candidate(1, "pfrf", "138"), {"set_code": "frf", "number": "138"}),
         (candidate(1, "ugin", "146"), {"set_code": "frf", "number": "146"}),
@@ -170,14 +173,18 @@ def test_printings_are_found_by_what_is_printed_on_them(printing: Candidate, rea
     assert outcome(verdict(printing, **readings)) == (1, 0.85)
 
 
-def test_promos_with_the_same_line_are_ambiguous_and_with_a_suffix_are_not() -> None:
-    """`frf 146` may be Ugin's Fate; a prerelease promo says `138s` on its line."""
-    frf, ugin = candidate(1, "frf", "146"), candidate(2, "ugin", "146")
-    plain, prerelease = candidate(3, "frf", "138"), candidate(4, "pfrf", "138s")
+def test_promos_with_the_same_line_are_ambiguous_and_with_a_printed_suffix_are_not() -> None:
+    """`frf 146` may be Ugin's Fate or a stamped card of the prerelease; later such cards say `138s` on their line."""
+    same_line = (candidate(1, "frf", "146"), candidate(2, "ugin", "146"), candidate(3, "pfrf", "146s"))
+    plain, prerelease = candidate(4, "eld", "138"), candidate(5, "peld", "138s")
 
-    assert outcome(verdict(frf, ugin, set_code="frf", number="146")) == SkipReason.SAME_LINE
-    assert outcome(verdict(plain, prerelease, set_code="frf", number="138")) == (3, 0.85)
-    assert outcome(verdict(plain, prerelease, set_code="frf", number="138s")) == (4, 0.85)
+    for order in permutations(same_line):
+        judged = verdict(*order, set_code="frf", number="146")
+        assert isinstance(judged, Abstained)
+        assert judged.reason is SkipReason.SAME_LINE
+        assert set(judged.survivors) == {1, 2, 3}
+    assert outcome(verdict(plain, prerelease, set_code="eld", number="138")) == (4, 0.85)
+    assert outcome(verdict(plain, prerelease, set_code="eld", number="138s")) == (5, 0.85)
 
 
 def test_art_cards_and_emblems_are_never_met_by_number_alone() -> None:
