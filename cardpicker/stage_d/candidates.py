@@ -33,7 +33,6 @@ _STAMPED = (
 #: Prerelease cards that the catalog numbers with an ``s``, and that bear a date stamp and the ordinary card's line;
 #: from 2019's fall on the ``s`` is printed.
 STAMPED_SETS = frozenset(_STAMPED.split())
-)
 
 _LIST_NUMBER = re.compile(r"^([a-z0-9]{3,5})-(.+)$")
 # Raw, because the ORM spends longer on a list of thousands than the server does on the look-up. Keys come as an array,
