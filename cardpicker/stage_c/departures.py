@@ -186,4 +186,5 @@ def conveyor_settings(settings: StageCSettings, parts: ComputeParts) -> Conveyor
         compute_timeout_s=settings.compute_timeout_s,
         tasks_per_worker=settings.tasks_per_worker,
         worker_rss_mb=settings.worker_rss_mb,
+        niceness=settings.niceness,
     )

@@ -60,6 +60,13 @@ class StageCSettings:
         "Resident memory in MB above which an extraction process is replaced between images.",
         low=64,
     )
+    niceness: int = setting(
+        "STAGE_C_NICENESS",
+        10,
+        "How far extraction processes stand back behind whatever else the host does, such as the site.",
+        low=0,
+        high=19,
+    )
     ocr_engine: str = setting("STAGE_C_OCR_ENGINE", "tesserocr", "The OCR engine.", choices=OCR_ENGINES)
     fetch_deadline_s: float = setting(
         "STAGE_C_FETCH_DEADLINE_S", 60.0, "Seconds one image may take to arrive, in total.", low=1, high=600

@@ -125,6 +125,7 @@ def describe_surroundings(body: bytes, context: Any) -> dict[str, Any]:
         "pipes": sum(stat.S_ISFIFO(mode) for fd, mode in modes.items() if fd > 2),
         "open connections": sum(connection.connection is not None for connection in connections),
         "threads": {name: os.environ.get(name) for name in ("OMP_THREAD_LIMIT", "OPENBLAS_NUM_THREADS")},
+        "niceness": os.nice(0),
         "threads at import": THREADS_AT_IMPORT,
         "SIGINT": signal.getsignal(signal.SIGINT) is signal.SIG_IGN,
         "SIGTERM": signal.getsignal(signal.SIGTERM) is signal.SIG_DFL,

@@ -33,9 +33,10 @@ def slot() -> Iterator[Any]:
     slot.close()
 
 
-def surroundings(start_method: str) -> dict[str, Any]:
+def surroundings(start_method: str, **changes: Any) -> dict[str, Any]:
     """Return what one process found."""
-    (found,) = outcomes([None], jobs.describe_surroundings, settings_for(start_method, compute_workers=1))
+    settings = settings_for(start_method, compute_workers=1, **changes)
+    (found,) = outcomes([None], jobs.describe_surroundings, settings)
     assert isinstance(found, Computed)
     assert isinstance(found.value, dict)
     return found.value
@@ -125,6 +126,14 @@ def test_the_parent_keeps_its_native_threads(start_method: str, monkeypatch: pyt
 
     assert surroundings(start_method)["threads"]["OPENBLAS_NUM_THREADS"] == "1"
     assert os.environ["OPENBLAS_NUM_THREADS"] == "5"
+
+
+def test_processes_stand_back_as_far_as_they_are_told(start_method: str) -> None:
+    """They are niced above their owner, who is not."""
+    before = os.nice(0)
+
+    assert surroundings(start_method, niceness=3)["niceness"] == min(before + 3, 19)
+    assert surroundings(start_method)["niceness"] == os.nice(0) == before
 
 
 def test_signals_are_reset(start_method: str) -> None:

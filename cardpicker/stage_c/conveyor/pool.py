@@ -94,7 +94,10 @@ class Pool:
             our_line, their_line = (opened.enter_context(end) for end in socket.socketpair())
             # Daemonic, so that a generator that nobody closed does not keep the interpreter from its end.
             process = self._context.Process(  # type: ignore[attr-defined]
-                target=work, args=(theirs, their_line, self._task), daemon=True, name="stage-c-compute"
+                target=work,
+                args=(theirs, their_line, self._task, self.settings.niceness),
+                daemon=True,
+                name="stage-c-compute",
             )
             with held_log_handlers() if self.settings.start_method == "fork" else contextlib.nullcontext():
                 process.start()

@@ -48,12 +48,13 @@ class Answer:
     compute_s: float = 0.0
 
 
-def work(channel: socket.socket, lifeline: socket.socket, task: bytes) -> None:
+def work(channel: socket.socket, lifeline: socket.socket, task: bytes, niceness: int = 0) -> None:
     """Run in a compute process: make ready, then answer one item at a time until the channel closes.
 
     Args:
         task: pickled ``(compute, initializer, initargs)``; what they import is loaded after the process is cut off.
     """
+    os.nice(niceness)
     _stage_c_compute_worker_init(channel, lifeline)
     # An owner that is done closes the channel, whatever its processes are about to say.
     with contextlib.suppress(EOFError, OSError):
