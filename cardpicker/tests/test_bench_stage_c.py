@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from cardpicker.stage_c.imaging.decode import NormalizedImage, decode
+from scripts.ops.stage_c_bench.pictures import vary
+
 PROJECT = Path(__file__).resolve().parents[2]
 SAMPLES = PROJECT / "sample_catalogue" / "images"
 
@@ -47,6 +50,17 @@ def test_every_stage_is_measured_on_the_same_images(folder: Path) -> None:
     assert told["ratios"]["dispatch_to_conveyor"] > 0
     assert {"tree_mb_at_6", "tree_mb_at_12", "growth", "peak_process_mb"} <= set().union(*told["memory_mb"].values())
     assert told["memory_mb"]["flat run"]["peak_tree_mb"] > told["memory_mb"]["flat run"]["peak_process_mb"] > 0
+
+
+def test_a_varied_picture_is_another_file_of_the_same_pixels() -> None:
+    """Equal bytes would be read once and copied."""
+    for name in ("opt-xln.png", "murder-mkm.jpg", "abzan-charm-ktk.webp"):
+        body = (SAMPLES / name).read_bytes()
+        first, second = (decode(vary(body, serial)) for serial in (1, 2))
+
+        assert vary(body, 1) != vary(body, 2)
+        assert isinstance(first, NormalizedImage) and isinstance(second, NormalizedImage)
+        assert (first.rgb == second.rgb).all()
 
 
 def test_a_folder_without_images_is_named(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from cardpicker.models import Source
 
 CREATED_AT_ONCE = 1_000
+SAID_EVERY = 500
 
 
 @dataclass(slots=True, kw_only=True)
@@ -124,6 +126,8 @@ def _dispatch_all(progress: Progress) -> None:
         done += outcome.batch_size
         progress.batches += 1
         progress.marks.append((done, time.monotonic()))
+        if done % SAID_EVERY < outcome.batch_size:
+            print(f"{time.strftime('%H:%M:%S')} {done:,} cards dispatched", file=sys.stderr, flush=True)
 
 
 def _count(first: int, cost: Cost, progress: Progress) -> None:
