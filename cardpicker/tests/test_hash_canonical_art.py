@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from datetime import timedelta
@@ -121,7 +122,7 @@ def test_patience_that_is_asked_for_is_had_and_counts_against_nobody(server: Mis
     report = hash_all(base(server))
 
     assert (report.ended, report.throttled) == (Ended.DONE, 1)
-    assert not CanonicalArt.objects.exclude(outcome="HASHED").exists()
+    assert list(CanonicalArt.objects.values_list("outcome", flat=True)) == ["HASHED"] * 2
     assert FetchBudget.objects.get(destination=SCRYFALL_IMAGE).widening > 1
 
 
@@ -156,8 +157,19 @@ def test_a_host_that_is_away_costs_few_tries(server: MisbehavingServer) -> None:
     assert CanonicalArt.objects.count() < FAILED_IN_A_ROW + 10
 
 
-def test_the_shared_rate_holds(server: MisbehavingServer) -> None:
-    """Permits are drawn from the budget of the host: while it is probed, one picture a minute may be asked for."""
+def test_no_picture_is_asked_for_before_its_permit(server: MisbehavingServer) -> None:
+    """Ten a second and no more: sixteen pictures take a second and a half at least, however fast the host."""
+    illustrated(16)
+    server.default = answer(200, picture(5))
+    started = time.monotonic()
+
+    hash_all(base(server))
+
+    assert time.monotonic() - started >= 1.4
+
+
+def test_the_shared_budget_is_heeded(server: MisbehavingServer) -> None:
+    """While the host is probed, one picture a minute may be asked for, by all processes together."""
     illustrated(3)
     server.default = answer(200, picture(5))
     shut(SCRYFALL_IMAGE)

@@ -34,6 +34,13 @@ def test_the_index_finds_what_comparing_every_name_finds(keys: set[str], asked: 
     assert index.suggest(asked) == [(key.title(), round(-value, 3)) for value, key in ranked[:SUGGESTED]]
 
 
+def test_equals_come_in_the_order_of_their_keys() -> None:
+    """Also where there are more of them than a sort takes in at once."""
+    keys = [f"abcde{letter}" for letter in "zyxwvutsrqponmlkjihgfedcba9876543210"]
+
+    assert [name for name, _ in NameIndex({key: key for key in keys}).suggest("abcde")] == sorted(keys)[:SUGGESTED]
+
+
 def test_a_name_is_suggested_once_by_whichever_key_is_likest() -> None:
     """Faces and printed names of one card are keys of one name."""
     index = NameIndex({"fireice": "Fire // Ice", "fire": "Fire // Ice", "ice": "Fire // Ice", "firebolt": "Firebolt"})
