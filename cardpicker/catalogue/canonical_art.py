@@ -198,7 +198,13 @@ def forget_other_kinds() -> int:
 def only_run() -> Iterator[bool]:
     """Say whether no other run is at work, and for the length of the block be the only one."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK_KEY])
+        # A session is given its own lock again, once for each time it asks: one that has it is refused.
+        cursor.execute(
+            "SELECT NOT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
+            " AND (classid::bigint << 32 | objid::bigint) = %(key)s AND objsubid = 1)"
+            " AND pg_try_advisory_lock(%(key)s)",
+            {"key": _LOCK_KEY},
+        )
         is_only = bool(cursor.fetchone()[0])
     try:
         yield is_only

@@ -10,7 +10,7 @@ import datetime
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -148,7 +148,7 @@ def load_candidates(name_keys: Collection[str]) -> dict[str, tuple[Candidate, ..
     for candidate in _read(_NAMED, [sorted(wanted)]):
         for key in candidate.name_keys:
             if key in wanted:
-                found[key].append(candidate)
+                found[key].append(_shown_by(key, candidate))
     return {key: tuple(candidates) for key, candidates in found.items()}
 
 
@@ -174,6 +174,23 @@ def load_known_sets(codes: Collection[str]) -> frozenset[str]:
     spelled = {prefix + code for code in codes for prefix in ("", "t", "p")}
     known = set(CanonicalExpansion.objects.filter(code__in=sorted(spelled)).values_list("code", flat=True))
     return frozenset(code for code in codes if known & {code, f"t{code}", f"p{code}"})
+
+
+def _shown_by(key: str, candidate: Candidate) -> Candidate:
+    """Return the candidate as the face that ``key`` names: the catalog's art is the first face's, and no other's."""
+    if candidate.art_hash is not None and key in _later_faces(candidate.name_keys):
+        return replace(candidate, art_hash=None)
+    return candidate
+
+
+@lru_cache(maxsize=65_536)
+def _later_faces(keys: tuple[str, ...]) -> frozenset[str]:
+    """Return the keys of all faces but the first: a whole name's key is followed by those that it is made of."""
+    whole, faces = keys[0] if keys else "", keys[1:]
+    for count in range(2, len(faces) + 1):
+        if "".join(faces[:count]) == whole:
+            return frozenset(faces[1:count])
+    return frozenset()
 
 
 def candidates_of(name_keys: Iterable[str], by_key: Mapping[str, tuple[Candidate, ...]]) -> tuple[Candidate, ...]:

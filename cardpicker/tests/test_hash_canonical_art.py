@@ -249,6 +249,18 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(server: MisbehavingServer)
     assert not CanonicalCard.objects.filter(art_hash=None).exists()
 
 
+def test_a_run_is_the_only_one_in_its_own_process_too() -> None:
+    """A session would be given its lock again and keep a part of it: it is refused, and nothing is left at the end."""
+    with only_run() as first:
+        with only_run() as second:
+            assert first and not second
+        with only_run() as third:
+            assert not third
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()")
+        assert cursor.fetchone() == (0,)
+
+
 def test_the_address_is_that_of_the_art_alone() -> None:
     """Made of the printing's id, for old addresses too; another host than Scryfall's is not asked at all."""
     printing = uuid.UUID("d5c83259-9b90-47c2-b48e-c7d78519e792")

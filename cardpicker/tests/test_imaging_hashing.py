@@ -5,9 +5,10 @@ from __future__ import annotations
 import imagehash
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
-from cardpicker.stage_c.imaging.hashing import MIN_DETAIL, detail, phash64, sample, signed64
+from cardpicker.stage_c.imaging.hashing import MIN_DETAIL, detail, phash64, sample, signed64, usable_hash
+from cardpicker.stage_d.art_index import ArtIndex
 from cardpicker.tests.card_pictures import art
 
 
@@ -32,6 +33,24 @@ def test_other_art_has_another_hash_and_a_smaller_copy_the_same() -> None:
 def test_flat_pictures_have_no_detail(color: int) -> None:
     """Blank pictures stay below the limit."""
     assert detail(sample(Image.new("L", (256, 192), color))) < MIN_DETAIL
+
+
+@pytest.mark.parametrize("size", [(1, 1), (256, 192), (740, 1036)])
+@pytest.mark.parametrize("color", ["black", "white", "red", "#e8eaed"])
+def test_flat_pictures_have_no_usable_hash_and_no_neighbors(color: str, size: tuple[int, int]) -> None:
+    """Black hashes to 0, which others take for "none yet", and white and red hash alike: none of them has a hash."""
+    value = usable_hash(sample(Image.new("RGB", size, color)))
+
+    assert value is None
+    assert ArtIndex([1, 2, 3], [0, 1 << 63, 1]).nearest([value]) == [None]
+
+
+def test_a_placeholder_has_no_usable_hash() -> None:
+    """A gray sheet with a small sign in the middle, as image hosts show for what they cannot show."""
+    sheet = Image.new("L", (256, 192), 236)
+    ImageDraw.Draw(sheet).rectangle((118, 88, 138, 104), outline=160, width=2)
+
+    assert usable_hash(sample(sheet)) is None
 
 
 def test_gradients_have_no_detail_and_art_has() -> None:

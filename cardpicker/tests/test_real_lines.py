@@ -11,6 +11,7 @@ from cardpicker.models import CanonicalCard, CardPrintingTag, ReviewItem, Review
 from cardpicker.stage_c.extractors.collector_parse import parse_rows
 from cardpicker.stage_c.extractors.rows import ReadRow, ReadWord
 from cardpicker.stage_d.run import run_stage_d
+from cardpicker.stage_d.subjects import load_subjects
 from cardpicker.tests.stage_d_cases import make_printing, read_card
 
 pytestmark = pytest.mark.django_db
@@ -141,6 +142,30 @@ def test_six_printings_of_one_art_without_a_line_are_all_asked_about() -> None:
     assert asked[0] == asked[1]
     assert set(asked[0]) == {printing.pk for printing in stored}
     assert other.pk not in asked[0]
+
+
+@pytest.mark.parametrize(
+    ("written", "name", "has_art"),
+    [
+        ("Mayor of Avabruck", "Mayor of Avabruck // Howlpack Alpha", True),
+        ("Mayor of Avabruck // Howlpack Alpha", "Mayor of Avabruck // Howlpack Alpha", True),
+        ("Howlpack Alpha", "Mayor of Avabruck // Howlpack Alpha", False),
+        ("Ice", "Fire // Ice", False),
+        ("Life (Death)", "Life // Death", True),
+        ("Where", "Who // What // When // Where // Why", False),
+        ("Who What When Where Why", "Who // What // When // Where // Why", True),
+    ],
+)
+def test_a_face_is_a_candidate_and_never_has_another_face_s_art(written: str, name: str, has_art: bool) -> None:
+    """Any face finds its printing; the art that the catalog knows is the first one's."""
+    printing = make_printing(name, "isd", "193", art_hash=77)
+    other = make_printing("Howl of the Horde", "ktk", "112", art_hash=78)
+    card = read_card(written)
+
+    (subject,) = load_subjects([card.pk])
+
+    assert [(each.id, each.art_hash) for each in subject.candidates] == [(printing.pk, 77 if has_art else None)]
+    assert other.pk not in {each.id for each in subject.candidates}
 
 
 def test_a_planeswalker_is_not_taken_for_its_emblem_nor_a_card_for_a_token_of_its_name() -> None:
