@@ -15,7 +15,8 @@ from cardpicker.environment import load, setting
 from cardpicker.sources.settings import SourcesSettings
 from cardpicker.stage_c.settings import StageCSettings
 from cardpicker.stage_e.settings import StageESettings
-from config.database.base import CLIENT_KEEPALIVES, SERVER_OPTIONS
+from config.database.base import SLOT_ANSWER_S, session_options
+from config.database.deadline import answering_within
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -26,6 +27,13 @@ class SiteSettings:
 
     database_url: str = setting(
         "CARDPICKER_DATABASE_URL", "", "PostgreSQL URL; empty: the embedded server of scripts/ops/postgres.py."
+    )
+    statement_timeout_s: int = setting(
+        "CARDPICKER_STATEMENT_TIMEOUT_S",
+        120,
+        "Seconds after which the database ends a statement; its client waits 10 s longer and then gives the connection up.",
+        low=10,
+        high=86_400,
     )
     data_dir: str = setting("CARDPICKER_DATA_DIR", ".local", "Folder of the embedded server's data, logs and caches.")
     secret_key: str = setting(
@@ -134,7 +142,9 @@ DATABASES = {
         "CONN_MAX_AGE": 0,
         # A server set up without a locale would make its databases SQL_ASCII, which cannot hold what cards are called.
         "TEST": {"CHARSET": "UTF8", "TEMPLATE": "template0"},
-        "OPTIONS": {**CLIENT_KEEPALIVES, "options": SERVER_OPTIONS, "application_name": "cardpicker"},
+        "STATEMENT_TIMEOUT_S": SITE.statement_timeout_s,
+        "SLOT_OPTIONS": {"connection_factory": answering_within(SLOT_ANSWER_S)},
+        "OPTIONS": {**session_options(SITE.statement_timeout_s), "application_name": "cardpicker"},
     }
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

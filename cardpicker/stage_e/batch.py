@@ -75,7 +75,7 @@ class Batch:
         return bool(self.stop_reason)
 
     def on_tick(self) -> None:
-        """Beat, measure, and see whether dispatch was halted elsewhere."""
+        """Beat, measure, and see whether the slot is held still and whether dispatch was halted elsewhere."""
         if time.monotonic() - self._beaten_at < HEARTBEAT_S:
             return
         self._beaten_at = time.monotonic()
@@ -85,6 +85,7 @@ class Batch:
             self.stop_reason = self.stop_reason or "the run was closed by another process"
             return
         self._halt(envelope.open_trip())
+        self.may_write()
 
     def measure(self) -> None:
         """Take a sample of the process tree, and halt when a process has grown past its bar."""

@@ -18,6 +18,8 @@ from psycopg2 import extensions
 
 logger = logging.getLogger(__name__)
 
+_KNOWS_IDLE_SESSIONS = 140_000
+
 
 class TransactionPoolerError(RuntimeError):
     """The slot's connection goes through a pooler, which would take and release a session lock on different sessions."""
@@ -35,6 +37,8 @@ class SlotSettings:
     slots: int  #: At least 1.
     scope: str  #: Slots are counted within it: the host's name.
     application_name: str = "cardpicker-slot"  #: As the holder is seen in ``pg_stat_activity``.
+    #: Seconds without a word from the holder after which the server takes the slot back; 0: never.
+    silence_s: int = 0
 
     @property
     def namespace(self) -> int:
@@ -150,6 +154,8 @@ def _take(connection: extensions.connection, settings: SlotSettings) -> HeldSlot
             cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", (settings.namespace, index))
             row = cursor.fetchone()
             if row is not None and row[0]:
+                if settings.silence_s and connection.info.server_version >= _KNOWS_IDLE_SESSIONS:
+                    cursor.execute("SET idle_session_timeout = %s", (f"{settings.silence_s}s",))
                 return HeldSlot.on(connection, settings.namespace, index)
     return None
 

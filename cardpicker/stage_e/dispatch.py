@@ -5,6 +5,7 @@ Each gate returns without a trace of work. Nothing here waits: a dispatch that m
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import logging
 import uuid
@@ -31,6 +32,9 @@ from cardpicker.stage_e.settings import StageESettings
 from cardpicker.stage_e.vitals import Vitals, host_name, sample_vitals
 
 logger = logging.getLogger(__name__)
+
+#: Seconds of silence, beside those of one statement, that a batch may need for its steps.
+SILENCE_GRACE_S = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +72,17 @@ def slot_settings(settings: StageESettings) -> SlotSettings:
         connect = connection.get_connection_params()
         for adapter in ("cursor_factory", "assume_role", "isolation_level", "server_side_binding"):
             connect.pop(adapter, None)
+    connect |= connection.settings_dict["SLOT_OPTIONS"]
     return SlotSettings(connect=connect, slots=settings.slots, scope=host_name())
+
+
+def _batch_slot(settings: StageESettings) -> SlotSettings:
+    """Return this host's slots as a batch holds them: it asks for its own between any two statements and steps.
+
+    A holder that is silent for longer was stopped, or is behind something that passes nothing on and ends no connection.
+    """
+    silence_s = connection.settings_dict["STATEMENT_TIMEOUT_S"] + SILENCE_GRACE_S
+    return dataclasses.replace(slot_settings(settings), silence_s=silence_s)
 
 
 def dispatch_for_card(card_id: int | None, reason: str) -> str:
@@ -112,7 +126,7 @@ def dispatch_micro_batch(
             status=DispatchStatus.HALTED_OPEN_TRIP, run_id=run_id, trip_id=standing.pk, detail=str(standing)
         )
     try:
-        with try_acquire_dispatch_slot(slot_settings(settings)) as slot:
+        with try_acquire_dispatch_slot(_batch_slot(settings)) as slot:
             if slot is None:
                 return _throttled(run_id, f"all {settings.slots} slots of this host are taken")
             outcome = _dispatch_in_slot(slot, card_ids or (), trigger_reason, run_id, batch_size, options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import urllib.parse
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import pytest
 
 from cardpicker.models import CardWork, ImageEvidence, PilotRunLedger, RunStatus
 from cardpicker.stage_e.sweep import reconcile
-from cardpicker.tests.cluster import eventually
+from cardpicker.tests.cluster import database_url, eventually
 from cardpicker.tests.evidence_lock import evidence_locked, waits_to_store
+from cardpicker.tests.mute_relay import mute_relay
 from cardpicker.tests.network_lab import network_lab
 from cardpicker.tests.network_worker import NetworkWorker
 from cardpicker.tests.own_server import catalog_on, own_server
@@ -80,3 +82,40 @@ def test_a_silent_network_is_an_error_within_a_minute(
                 assert worker.wait(ABOUT_A_MINUTE_S).said == "completed"
             assert (storing.pid, waiting.pid) == pids
         assert states([stored, fresh]) == ["done", "done"]
+
+
+@pytest.mark.timeout(150)
+def test_a_relay_that_falls_mute_is_an_error_and_holds_no_slot(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """No packet is lost and no connection ends, so only clocks on both sides help: of the answer, and of the silence."""
+    source = make_source(tmp_path / "cards")
+    (card,) = make_cards(source, 1, seconds=20, marker=str(tmp_path / "computing"))
+    url = urllib.parse.urlsplit(database_url())
+    with mute_relay(str(url.hostname), int(url.port or 5432)) as relay:
+        login, _, _ = url.netloc.rpartition("@")
+        through = url._replace(netloc=f"{login}@127.0.0.1:{relay.port}").geturl()
+        extra = {"STAGE_E_HOST_ID": "north", "CARDPICKER_DATABASE_URL": through, "CARDPICKER_STATEMENT_TIMEOUT_S": "10"}
+        with NetworkWorker(tmp_path / "north", inside=(), **extra) as worker:
+            pid = worker.pid
+            worker.dispatch(card.pk)
+            eventually((tmp_path / "computing").exists, "the image to be read")
+            relay.fall_mute()
+            mute = time.monotonic()
+            took = {"slot free": moment_slot_is_free("north") - mute}
+            closed = reconcile(max_attempts=5).runs_closed
+            took["error"] = worker.wait(ABOUT_A_MINUTE_S).at - mute
+            print()
+            for what, seconds in took.items():
+                record_property(what, round(seconds, 1))
+                print(f"{seconds:5.1f} s  {what}")
+            assert closed == 1
+            assert {run.status for run in PilotRunLedger.objects.all()} == {RunStatus.INTERRUPTED}
+            assert max(took.values()) <= ABOUT_A_MINUTE_S
+
+            relay.speak()
+            (fresh,) = make_cards(source, 1)
+            worker.dispatch(fresh.pk)
+            assert worker.wait(ABOUT_A_MINUTE_S).said == "completed"
+            assert worker.pid == pid
+    assert states([fresh]) == ["done"]

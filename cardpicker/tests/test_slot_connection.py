@@ -59,6 +59,17 @@ def test_both_ends_look_for_a_silent_network(one_slot: SlotSettings) -> None:
     assert 0 < theirs["client_connection_check_interval"] <= 10_000
 
 
+def test_silent_holder_loses_its_slot(one_slot: SlotSettings) -> None:
+    """A holder that was stopped says nothing, and keeps its connection: the server takes the slot back."""
+    silent = dataclasses.replace(one_slot, silence_s=1)
+    with try_acquire_dispatch_slot(silent) as held, watching(one_slot) as server:
+        assert held is not None and held.still_held()
+        assert eventually(lambda: not server.holders(one_slot))
+        assert not held.still_held()
+        with try_acquire_dispatch_slot(one_slot) as taken:
+            assert taken == 0
+
+
 @pytest.mark.parametrize("connect", [{"host": "127.0.0.1", "port": 1}, {"dsn": "nonsense"}])
 def test_unreachable_server_is_no_slot_and_says_why(one_slot: SlotSettings, connect: dict[str, Any]) -> None:
     """A refused connection, or an address that is none, is one error of one line."""

@@ -16,6 +16,8 @@ import psycopg2
 from django.db.backends.postgresql import base
 from django.db.utils import OperationalError
 
+from config.database.deadline import answering_within
+
 NO_DATABASE = "no database: run scripts/ops/postgres.py start or set CARDPICKER_DATABASE_URL"
 #: The URL itself is not repeated: it may hold a password.
 NOT_A_URL = (
@@ -34,18 +36,28 @@ CLIENT_KEEPALIVES: dict[str, int] = {
 }
 
 #: The server's side, as settings of each session.
-SERVER_OPTIONS = " ".join(
-    f"-c {name}={value}"
-    for name, value in {
-        "statement_timeout": "120s",
-        "idle_in_transaction_session_timeout": "300s",
-        "client_connection_check_interval": "5s",
-        "tcp_keepalives_idle": "20",
-        "tcp_keepalives_interval": "10",
-        "tcp_keepalives_count": "3",
-        "tcp_user_timeout": "50s",
-    }.items()
-)
+SERVER_OPTIONS: dict[str, str] = {
+    "idle_in_transaction_session_timeout": "300s",
+    "client_connection_check_interval": "5s",
+    "tcp_keepalives_idle": "20",
+    "tcp_keepalives_interval": "10",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "50s",
+}
+#: How much longer than the server works on a statement the client waits for its answer.
+ANSWER_GRACE_S = 10
+#: Who holds a slot waits less: what it asks is answered at once.
+SLOT_ANSWER_S = 20
+
+
+def session_options(statement_timeout_s: int) -> dict[str, Any]:
+    """Return psycopg2's parameters that bound how long either end waits for the other."""
+    server = {"statement_timeout": f"{statement_timeout_s}s", **SERVER_OPTIONS}
+    return {
+        **CLIENT_KEEPALIVES,
+        "connection_factory": answering_within(statement_timeout_s + ANSWER_GRACE_S),
+        "options": " ".join(f"-c {name}={value}" for name, value in server.items()),
+    }
 
 
 class NoDatabaseError(OperationalError):

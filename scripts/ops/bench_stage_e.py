@@ -111,6 +111,8 @@ def _set_up_django(url: str) -> None:
 
     os.environ |= {"CARDPICKER_DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "config.settings"}
     os.environ["STAGE_E_STREAMING_ENABLED"] = "1"
+    # A million rows are made in one statement.
+    os.environ["CARDPICKER_STATEMENT_TIMEOUT_S"] = "3600"
     os.environ["STAGE_E_HOST_LOAD_CEILING"] = "10000"
     django.setup()
     call_command("migrate", verbosity=0)
@@ -133,7 +135,6 @@ def _build(low: int, high: int) -> None:
         "judged": stage_d_manifest(),
     }
     with connection.cursor() as cursor:
-        cursor.execute("SET statement_timeout = 0")
         for statement in (_CARDS, _EVIDENCE, _WORK, _RUNS):
             cursor.execute(statement, known)
         cursor.execute(_LEASES, {"owner": uuid.uuid4()})
