@@ -6,6 +6,7 @@ A worker that starts looks for what a killed one left behind.
 from __future__ import annotations
 
 import logging
+import os
 from typing import Any
 
 from django.conf import settings
@@ -26,6 +27,7 @@ def connect() -> None:
     """Connect the receivers; called once, when the app is ready."""
     post_save.connect(request_for_card, sender=Card, dispatch_uid="stage-e-card")
     post_save.connect(request_for_evidence, sender=ImageEvidence, dispatch_uid="stage-e-evidence")
+    post_spawn.connect(stand_back, dispatch_uid="stage-e-worker-niceness")
     post_spawn.connect(take_over, dispatch_uid="stage-e-worker")
 
 
@@ -42,6 +44,11 @@ def request_for_evidence(
     if not raw:
         mark_due([instance.card_id], "evidence-changed")
         request_dispatch("evidence-saved", instance.card_id)
+
+
+def stand_back(sender: object, **kwargs: Any) -> None:
+    """Let whatever answers people go before a worker, though not as far as before its extraction processes."""
+    os.nice(max(0, settings.STAGE_C.niceness // 2 - os.nice(0)))
 
 
 def take_over(sender: object, **kwargs: Any) -> None:

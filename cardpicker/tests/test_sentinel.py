@@ -88,6 +88,17 @@ def test_a_killed_workers_cards_are_taken_up_without_a_sweep(cluster: subprocess
     assert ImageEvidence.objects.filter(card__in=cards).count() == 25
 
 
+def test_workers_stand_back_and_their_processes_further(cluster: subprocess.Popen[bytes], settings: Any) -> None:
+    """The site and the database go first, and what is waited for before what is computed."""
+    least, wanted = os.nice(0), settings.STAGE_C.niceness
+    workers = [psutil.Process(pid) for pid in guarded(cluster)[:2]]
+    computing = [process for worker in workers for process in worker.children(recursive=True)]
+
+    assert {process.nice() for process in workers} == {max(least, wanted // 2)}
+    assert max(process.nice() for process in computing) == max(least, wanted)
+    assert psutil.Process(cluster.pid).nice() == least
+
+
 def test_a_killed_monitor_is_replaced_by_one_that_reads_results(
     cluster: subprocess.Popen[bytes], source: Source, tmp_path: Path
 ) -> None:

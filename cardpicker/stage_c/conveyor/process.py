@@ -54,7 +54,7 @@ def work(channel: socket.socket, lifeline: socket.socket, task: bytes, niceness:
     Args:
         task: pickled ``(compute, initializer, initargs)``; what they import is loaded after the process is cut off.
     """
-    os.nice(niceness)
+    os.nice(max(0, niceness - os.nice(0)))
     _stage_c_compute_worker_init(channel, lifeline)
     # An owner that is done closes the channel, whatever its processes are about to say.
     with contextlib.suppress(EOFError, OSError):

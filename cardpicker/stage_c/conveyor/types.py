@@ -25,7 +25,7 @@ class ConveyorSettings:
     compute_timeout_s: float = 60.0  #: One item's time before its process is killed.
     tasks_per_worker: int = 500  #: Items after which a process is replaced.
     worker_rss_mb: int = 400  #: Memory, shared pages by their share, above which a process is replaced after an item.
-    niceness: int = 0  #: Of the compute processes, above their owner's: whoever answers people goes first.
+    niceness: int = 0  #: Of the compute processes, or their owner's if that is more: who answers people goes first.
     stop_grace_s: float = 2.0  #: Time between asking a process to end and killing it.
 
 
