@@ -63,9 +63,14 @@ class Catalog:
         """Add a card for each sample, as a first work whose results are the measure of all later ones."""
         return self._save([(self._new_card(), sample) for sample in self.samples], twins=0)
 
-    def add_cards(self, count: int, rng: random.Random) -> list[int]:
-        """Add ``count`` new cards of random samples, as one upload; each image is another file."""
-        return self._save([(self._new_card(), rng.choice(self.samples)) for _ in range(count)], twins=0)
+    def add_cards(self, count: int, rng: random.Random, *, local: bool) -> list[int]:
+        """Add ``count`` new cards of random samples, as one upload; each image is another file.
+
+        Args:
+            local: have them all in the folder, whose images come as fast as they can be read.
+        """
+        cards = [self._new_card(local=local) for _ in range(count)]
+        return self._save([(card, rng.choice(self.samples)) for card in cards], twins=0)
 
     def make_work(self, count: int, rng: random.Random) -> list[int]:
         """Give ``count`` cards fresh images and save them, as one upload; a few are new, a few are twins of others."""
@@ -75,9 +80,9 @@ class Catalog:
         cards = chosen + [self._new_card() for _ in range(count - len(chosen))]
         return self._save([(card, rng.choice(self.samples)) for card in cards], twins=min(TWINS, count // 4))
 
-    def _new_card(self) -> Card:
+    def _new_card(self, *, local: bool = False) -> Card:
         file = f"card-{self._next():05}.img.jpg"
-        if self._serial % 2:
+        if local or self._serial % 2:
             return Card(source=self._local, identifier=file, name="", image_version="")
         return Card(source=self._web, identifier=f"{self._web_url}/{file}", name="", image_version="")
 

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from scripts.ops.drill.cluster import Cluster, Cron
 from scripts.ops.drill.database import DrillDatabase, make_folder
@@ -83,7 +84,7 @@ def drill_environment(folder: Path, clocks: Clocks) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def built_rig(clocks: Clocks, *, keep: bool, changes: Mapping[str, str] | None = None) -> Iterator[Rig]:
+def built_rig(clocks: Clocks, *, keep: bool, changes: Mapping[str, str] = MappingProxyType({})) -> Iterator[Rig]:
     """Start a database and set Django up on it; the cluster is started by whoever supervises it.
 
     Args:
@@ -91,7 +92,7 @@ def built_rig(clocks: Clocks, *, keep: bool, changes: Mapping[str, str] | None =
         changes: settings other than the drill's.
     """
     folder = make_folder()
-    environment = drill_environment(folder, clocks) | (changes or {})
+    environment = {**drill_environment(folder, clocks), **changes}
     database = DrillDatabase(folder)
     (folder / "images").mkdir()
     cluster = Cluster(folder / "cluster.log", environment)
