@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from cardpicker.stage_c.canaries import take_back
 from cardpicker.stage_c.conveyor import StandingPool
 from cardpicker.stage_c.evidence import CardEvidence, ComputeContext, Lexicon, Reading
 from cardpicker.stage_c.outcomes import CardOutcome, FetchOutcome, LockedOut, Unusable
@@ -23,6 +24,7 @@ class Store:
 
     persist: Callable[..., CardOutcome] = persist_evidence
     transfer: Callable[..., CardOutcome | None] = transfer_evidence
+    take_back: Callable[[int, str], object] = take_back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

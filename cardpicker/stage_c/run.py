@@ -1,53 +1,21 @@
-"""Stage C of one batch: what need not be fetched is copied, the rest is fetched, read and stored, card by card.
-
-Results are stored in the order of the cards, each in a transaction of its own, while later cards are still in flight.
-One representative of byte-identical cards is read; the others follow it. Only ``should_stop``, a lockout, a series of
-throttled fetches or a lost slot ends a batch early, and then no card is worse off than before.
-"""
+"""Stage C of one batch of cards: what is known of them, the fetch of each, and the batch that is settled card by card."""
 
 from __future__ import annotations
 
 import contextlib
-import time
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import assert_never
+from collections.abc import Sequence
 
 from cardpicker.catalogue.lexicon import artists_by_name_key, load_lexicon
-from cardpicker.stage_c import conveyor
-from cardpicker.stage_c.departures import Departures, Flight, conveyor_settings
-from cardpicker.stage_c.evidence import CardEvidence, ComputeContext
-from cardpicker.stage_c.fetch.refusals import RefusalStreak
-from cardpicker.stage_c.hooks import ComputeParts, StageCHooks, StageCReport, carries_something, extraction_parts
-from cardpicker.stage_c.outcomes import (
-    AlreadyCurrent,
-    CardGone,
-    CardOutcome,
-    Crashed,
-    Deferred,
-    Failed,
-    Fetched,
-    FetchOutcome,
-    LeaseLostError,
-    LockedOut,
-    Stored,
-    Throttled,
-    Transferred,
-    Unusable,
-    UnusableKind,
-)
-from cardpicker.stage_c.persist import Settle, settle_alone
-from cardpicker.stage_c.plan import CardPlan, load_plans
-from cardpicker.stage_c.renditions import larger_dpi
+from cardpicker.stage_c.batch import StageCBatch
+from cardpicker.stage_c.departures import Departures
+from cardpicker.stage_c.evidence import ComputeContext
+from cardpicker.stage_c.hooks import ComputeParts, StageCHooks, StageCReport, extraction_parts
+from cardpicker.stage_c.outcomes import LeaseLostError
+from cardpicker.stage_c.persist import Settle
+from cardpicker.stage_c.plan import load_plans
 from cardpicker.stage_c.settings import StageCSettings
-from cardpicker.stage_c.transfer import find_donors
 
 __all__ = ["LeaseLostError", "Settle", "StageCHooks", "StageCReport", "run_stage_c"]
-
-THROTTLED_IN_A_ROW = 3  #: Ends a batch: the destination means it.
-_ENGINE_GONE = "OcrUnavailableError"  #: Crosses the process boundary as the start of a text.
-_ARRIVED = Fetched(body=b"", sha256="")
 
 
 def run_stage_c(
@@ -70,229 +38,10 @@ def run_stage_c(
     fetched_names = {plan.name_key for plan in plans if not plan.is_current}
     contexts = {key: ComputeContext(artists=artists) for key, artists in artists_by_name_key(fetched_names).items()}
     with contextlib.closing(Departures(settings, contexts)) as departures:
-        batch = _Batch(run_id, settings, hooks, departures)
+        batch = StageCBatch(run_id, settings, hooks, departures)
         batch.settle_without_fetch(dict.fromkeys(card_ids), plans)
         while departures.waiting and not batch.is_over():
             # A second round only for those that hoped to follow a representative that failed.
             parts = parts or extraction_parts(settings.ocr_engine, load_lexicon())
             batch.convey(parts)
         return batch.close()
-
-
-class _Batch:
-    """A batch at work: which cards are open still, and what the others came to."""
-
-    def __init__(self, run_id: str, settings: StageCSettings, hooks: StageCHooks, departures: Departures) -> None:
-        self._run_id = run_id
-        self._settings = settings
-        self._hooks = hooks
-        self._departures = departures
-        self._open: dict[int, None] = {}
-        self._followers: dict[int, list[CardPlan]] = defaultdict(list)
-        self._refusals: RefusalStreak[Flight] = RefusalStreak()
-        self._throttled_in_a_row = 0
-        self._slot_lost = False
-        self._over = ""
-        self._locked_out: LockedOut | None = None
-        self._counts: Counter[str] = Counter()
-        self._yield: Counter[str] = Counter()
-        self._evidence: list[int] = []
-        self._fetched = 0
-
-    def is_over(self) -> bool:
-        """Whether nothing new may begin."""
-        if not self._over and self._hooks.should_stop():
-            self._over = "the batch was stopped"
-        return bool(self._over) or self._departures.is_stopped
-
-    def settle_without_fetch(self, card_ids: Iterable[int], plans: Sequence[CardPlan]) -> None:
-        """Settle what is gone, current, or to be copied; line up the rest, one representative for equal bytes."""
-        self._open = dict.fromkeys(card_ids)
-        found = {plan.card_id for plan in plans}
-        for card_id in [card_id for card_id in self._open if card_id not in found]:
-            self._settle(card_id, CardGone(detail="deleted, or removed from its source"))
-        unread = [] if self._hooks.rereads else [plan for plan in plans if not plan.is_current]
-        donors = find_donors(plan.checksums for plan in unread if plan.checksums.key)
-        leaders: dict[str, CardPlan] = {}
-        for plan in plans:
-            if self.is_over():
-                return
-            self._hooks.on_tick()
-            key = plan.checksums.key
-            if plan.is_current:
-                self._settle(plan.card_id, AlreadyCurrent())
-            elif plan.checksums in donors and self._transfer(plan, donors[plan.checksums]):
-                continue
-            elif key in leaders:
-                self._followers[leaders[key].card_id].append(plan)
-            else:
-                if key:
-                    leaders[key] = plan
-                self._departures.waiting.append(plan)
-
-    def convey(self, parts: ComputeParts) -> None:
-        """Fetch, read and store the cards that wait."""
-        results = conveyor.run(
-            self._departures.flights(),
-            self._departures.fetch,
-            parts.compute,
-            settings=conveyor_settings(self._settings, parts),
-            initializer=parts.initializer,
-            initargs=parts.initargs,
-            should_stop=self.is_over,
-            on_tick=self._hooks.on_tick,
-            standing=self._hooks.standing,
-        )
-        with contextlib.closing(results):
-            for result in results:
-                self._take(result)
-                if self._slot_lost:
-                    break
-        for flight, outcome in [] if self._slot_lost else self._refusals.release():
-            self._missed(flight, outcome)
-
-    def close(self) -> StageCReport:
-        """Defer what is still open, and report."""
-        reason = Deferred(detail=self._over or self._departures.stopped_because or "not reached")
-        for card_id in list(self._open):
-            if self._slot_lost or not self._settle(card_id, reason):
-                self._record(card_id, reason)
-        return StageCReport(
-            counts=dict(self._counts),
-            evidence_card_ids=tuple(self._evidence),
-            locked_out=self._locked_out,
-            extractor_yield=dict(self._yield),
-            fetched=self._fetched,
-        )
-
-    def _take(self, result: conveyor.Conveyed[Flight]) -> None:
-        flight = result.item
-        match result.outcome:
-            case conveyor.Computed(value=CardEvidence() as evidence):
-                self._arrived(flight)
-                self._store(flight, evidence)
-            case conveyor.Computed(value=Unusable(kind=UnusableKind.TRUNCATED) as cut) if flight.may_arrive_whole:
-                self._judge(flight, Failed(detail=f"short body: {cut.detail}"))
-            case conveyor.Computed(value=Unusable() as unusable):
-                self._arrived(flight)
-                self._settle_alike(flight.plan, unusable)
-            case conveyor.Computed(value=other):
-                self._arrived(flight)
-                self._settle_alike(flight.plan, Crashed(detail=f"the extraction returned a {type(other).__name__}"))
-            case conveyor.ComputeFailed(detail=detail) if detail.startswith(_ENGINE_GONE):
-                self._arrived(flight)
-                self._end(detail)  # Nothing is known of this image: it stays open, and is deferred with the rest.
-            case conveyor.ComputeFailed(detail=detail) | conveyor.ComputeCrashed(detail=detail):
-                self._arrived(flight)
-                self._settle_alike(flight.plan, Crashed(detail=detail))
-            case conveyor.NotComputed(value=Deferred()):
-                pass  # It stays open, and is deferred with the rest.
-            case conveyor.NotComputed(value=missed):
-                self._judge(flight, missed)
-            case conveyor.FetchRaised(detail=detail):
-                self._judge(flight, Failed(detail=detail))
-            case _:
-                assert_never(result.outcome)
-
-    def _arrived(self, flight: Flight) -> None:
-        self._fetched += 1
-        self._judge(flight, _ARRIVED)
-
-    def _judge(self, flight: Flight, outcome: FetchOutcome) -> None:
-        """Count a fetch as what it is, once that is known: a refused file only after the files that follow it."""
-        judged = self._refusals.judge(flight, outcome) if flight.is_remote else [(flight, outcome)]
-        for each, what in judged:
-            self._missed(each, what)
-
-    def _missed(self, flight: Flight, outcome: FetchOutcome) -> None:
-        self._hooks.on_fetch(outcome, flight.is_remote)
-        self._departures.heed(flight, outcome)
-        if isinstance(outcome, Fetched):
-            self._throttled_in_a_row = 0
-            return
-        if isinstance(outcome, LockedOut):
-            self._locked_out = self._locked_out or outcome
-            self._end("the destination locked us out")
-        if isinstance(outcome, Throttled):
-            self._throttled_in_a_row += 1
-            if self._throttled_in_a_row >= THROTTLED_IN_A_ROW:
-                self._end(f"{THROTTLED_IN_A_ROW} fetches in a row were throttled")
-        else:
-            self._throttled_in_a_row = 0
-        self._settle(flight.plan.card_id, outcome)
-        self._follow_another(flight.plan)
-
-    def _store(self, flight: Flight, evidence: CardEvidence) -> None:
-        plan = flight.plan
-        dpi = larger_dpi(flight.asked_dpi, evidence.width_px, evidence.height_px, plan.listed_dpi)
-        if dpi is not None and flight.asked_dpi:
-            self._departures.waiting.appendleft(replace(plan, asked_dpi=dpi))
-            return
-        if not self._may_write():
-            return
-        outcome = self._hooks.store.persist(
-            plan.card_id,
-            plan.image_version,
-            replace(evidence, rendition=flight.rendition),
-            run_id=self._run_id,
-            elapsed_ms=round((time.monotonic() - flight.starts_at) * 1000),
-            settle=self._hooks.settle,
-        )
-        self._record(plan.card_id, outcome)
-        if not isinstance(outcome, Stored):
-            self._follow_another(plan)
-            return
-        self._yield.update(name for name, reading in evidence.readings.items() if carries_something(reading))
-        for follower in self._followers.pop(plan.card_id, []):
-            if not self._transfer(follower, plan.card_id):
-                self._departures.waiting.append(follower)
-
-    def _settle_alike(self, plan: CardPlan, outcome: CardOutcome) -> None:
-        """Settle a card and those of equal bytes: what the bytes are, they are for all of them."""
-        for each in (plan, *self._followers.pop(plan.card_id, [])):
-            self._settle(each.card_id, outcome)
-
-    def _follow_another(self, plan: CardPlan) -> None:
-        """Let the next card of equal bytes be fetched itself, and the others follow it."""
-        followers = self._followers.pop(plan.card_id, [])
-        if followers:
-            self._departures.waiting.append(followers[0])
-            self._followers[followers[0].card_id] = followers[1:]
-
-    def _transfer(self, plan: CardPlan, from_card_id: int) -> bool:
-        """Copy evidence to a card; False when it has to be fetched after all."""
-        if not self._may_write():
-            return True
-        outcome = self._hooks.store.transfer(
-            plan.card_id,
-            plan.image_version,
-            plan.checksums,
-            from_card_id,
-            run_id=self._run_id,
-            settle=self._hooks.settle,
-        )
-        if outcome is not None:
-            self._record(plan.card_id, outcome)
-        return outcome is not None
-
-    def _settle(self, card_id: int, outcome: CardOutcome) -> bool:
-        if not self._may_write():
-            return False
-        self._record(card_id, settle_alone(card_id, outcome, self._hooks.settle))
-        return True
-
-    def _may_write(self) -> bool:
-        if not self._slot_lost and not self._hooks.may_write():
-            self._slot_lost = True
-            self._end("the slot was lost")
-        return not self._slot_lost
-
-    def _record(self, card_id: int, outcome: CardOutcome) -> None:
-        self._open.pop(card_id, None)
-        self._counts[type(outcome).__name__] += 1
-        if isinstance(outcome, Stored | Transferred | AlreadyCurrent):
-            self._evidence.append(card_id)
-
-    def _end(self, reason: str) -> None:
-        self._over = self._over or reason
-        self._departures.stop()

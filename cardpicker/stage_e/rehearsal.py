@@ -160,7 +160,7 @@ def _rehearse(card_ids: Sequence[int], options: DispatchOptions, watch: _Watch, 
         should_stop=watch.should_stop,
         on_tick=watch.on_tick,
         on_fetch=watch.on_fetch,
-        store=Store(persist=held.persist, transfer=held.transfer),
+        store=Store(persist=held.persist, transfer=held.transfer, take_back=lambda card_id, sha256: None),
         rereads=rereads,
         standing=options.standing,
     )

@@ -5,6 +5,7 @@ import type { Env } from "./env";
 export interface Config {
   readonly upstreamOrigin: string;
   readonly allowedOrigins: ReadonlySet<string>;
+  readonly upstreamPath: string;
   readonly deadlineMs: number;
   readonly corsOrigins: ReadonlySet<string>;
   readonly staleAfterMs: number;
@@ -29,6 +30,7 @@ export function readConfig(env: Env): Config {
   return {
     upstreamOrigin: env.UPSTREAM_ORIGIN,
     allowedOrigins,
+    upstreamPath: pathTemplate(env.UPSTREAM_PATH),
     deadlineMs: wholeNumber("UPSTREAM_DEADLINE_MS", env.UPSTREAM_DEADLINE_MS, 100, 60_000),
     corsOrigins: new Set(words(env.CORS_ORIGINS)),
     staleAfterMs: wholeNumber("STALE_AFTER_DAYS", env.STALE_AFTER_DAYS, 0, 3650) * DAY_MS,
@@ -46,6 +48,17 @@ function isUsableOrigin(origin: string): boolean {
     return false;
   }
   return url.protocol === "https:" || (url.protocol === "http:" && LOOPBACK.has(url.hostname));
+}
+
+/** Only what is filled in may vary: an address that stays below its origin, with the image and its size in it. */
+function pathTemplate(value: string | undefined): string {
+  const template = value ?? "";
+  const filled = template.replaceAll(/\{(id|height|options)\}/g, "0");
+  const isPath = /^\/(?!\/)[A-Za-z0-9\-._~/=&?+,:%]*$/.test(filled);
+  if (!isPath || !template.includes("{id}") || !template.includes("{height}")) {
+    throw new ConfigError("UPSTREAM_PATH must be a path with {id} and {height}, such as /d/{id}=h{height}{options}");
+  }
+  return template;
 }
 
 function wholeNumber(name: string, value: string | undefined, low: number, high: number): number {

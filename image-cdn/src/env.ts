@@ -2,6 +2,7 @@
 export interface Env {
   UPSTREAM_ORIGIN: string;
   ALLOWED_UPSTREAM_ORIGINS: string;
+  UPSTREAM_PATH: string;
   UPSTREAM_DEADLINE_MS: string;
   CORS_ORIGINS: string;
   STALE_AFTER_DAYS: string;

@@ -57,7 +57,11 @@ export async function fetchPicture(image: ImageRequest, options: UpstreamOptions
 /** A quality asks for JPEG; without one the image host keeps the format that it has. */
 function address(image: ImageRequest, config: Config): URL {
   const quality = image.jpgQuality === undefined ? "" : `-rj-l${image.jpgQuality}`;
-  const url = new URL(`/d/${image.identifier}=h${image.heightPx}${quality}`, config.upstreamOrigin);
+  const path = config.upstreamPath
+    .replaceAll("{id}", image.identifier)
+    .replaceAll("{height}", String(image.heightPx))
+    .replaceAll("{options}", quality);
+  const url = new URL(path, config.upstreamOrigin);
   if (image.resourceKey !== undefined) {
     url.searchParams.set("resourcekey", image.resourceKey);
   }

@@ -99,6 +99,13 @@ describe("the configuration", () => {
       "ALLOWED_UPSTREAM_ORIGINS",
     ],
     [{ ALLOWED_UPSTREAM_ORIGINS: "" }, "UPSTREAM_ORIGIN"],
+    [{ UPSTREAM_PATH: "" }, "UPSTREAM_PATH"],
+    [{ UPSTREAM_PATH: "/d/{id}" }, "UPSTREAM_PATH"],
+    [{ UPSTREAM_PATH: "/d/=h{height}" }, "UPSTREAM_PATH"],
+    [{ UPSTREAM_PATH: "//evil.example/{id}/{height}" }, "UPSTREAM_PATH"],
+    [{ UPSTREAM_PATH: "https://evil.example/{id}/{height}" }, "UPSTREAM_PATH"],
+    [{ UPSTREAM_PATH: "/\\evil.example/{id}/{height}" }, "UPSTREAM_PATH"],
+    [{ UPSTREAM_PATH: "/d/{id}=h{height}#{options}" }, "UPSTREAM_PATH"],
     [{ UPSTREAM_DEADLINE_MS: "soon" }, "UPSTREAM_DEADLINE_MS"],
     [{ STALE_AFTER_DAYS: "-1" }, "STALE_AFTER_DAYS"],
   ])("%o stops everything and is named", async (changed, name) => {
