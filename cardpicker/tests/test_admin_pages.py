@@ -102,6 +102,18 @@ def test_queries_of_a_list_do_not_grow_with_its_rows(admin_client: Client, model
     assert len(many) <= 15
 
 
+def test_a_printing_is_found_by_scryfalls_id_and_by_words(admin_client: Client) -> None:
+    """Its id finds it alone; words, also such as look like the start of an id, search as ever."""
+    first, second = make_printing(1), make_printing(2)
+
+    by_id = text_of(admin_client, f"{page(CanonicalCard, 'changelist')}?q={first.identifier}")
+    by_name = text_of(admin_client, f"{page(CanonicalCard, 'changelist')}?q=Opt")
+
+    assert page(CanonicalCard, "change", first.pk) in by_id and page(CanonicalCard, "change", second.pk) not in by_id
+    assert all(page(CanonicalCard, "change", each.pk) in by_name for each in (first, second))
+    text_of(admin_client, f"{page(CanonicalCard, 'changelist')}?q={str(first.identifier)[:13]}")
+
+
 def test_queries_of_a_cards_page_do_not_grow_with_its_votes(admin_client: Client) -> None:
     """A card with twenty votes costs what a card with one does."""
     card = make_card(make_source())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 from django import forms
@@ -129,7 +130,7 @@ class PrintingAdmin(ReadOnlyAdmin[CanonicalCard]):
     list_filter = ("language", "rarity", "border_color", "frame")
     list_select_related = ("expansion", "artist")
     search_fields = ("name", "collector_number", "expansion__code__iexact", "artist__name")
-    search_help_text = "Name, set code, collector number or artist"
+    search_help_text = "Name, set code, collector number, artist or Scryfall's id"
     date_hierarchy = "released_at"
     ordering = ("-released_at", "-pk")
     fieldsets = (
@@ -142,6 +143,15 @@ class PrintingAdmin(ReadOnlyAdmin[CanonicalCard]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[CanonicalCard]:
         """Bring the set along: a printing's own text names it."""
         return super().get_queryset(request).select_related("expansion", "artist")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[CanonicalCard], search_term: str
+    ) -> tuple[QuerySet[CanonicalCard], bool]:
+        """Find the one printing that Scryfall's id names, or what the words fit."""
+        try:
+            return queryset.filter(identifier=uuid.UUID(search_term.strip())), False
+        except ValueError:
+            return super().get_search_results(request, queryset, search_term)
 
     @admin.display(description="set", ordering="expansion__code")
     def set_code(self, obj: CanonicalCard) -> str:
