@@ -41,6 +41,7 @@ class CardWork(models.Model):
     attempts = models.PositiveIntegerField(default=0)
     lease_owner = models.UUIDField(null=True, blank=True, help_text="The batch that claimed the card.")
     leased_until = models.DateTimeField(null=True, blank=True)
+    last_batch = models.UUIDField(null=True, blank=True, help_text="The batch that tried the card last.")
     last_outcome = models.CharField(max_length=40, blank=True)
     last_detail = models.CharField(max_length=500, blank=True)
     settled_at = models.DateTimeField(null=True, blank=True, help_text="When the last attempt ended.")
@@ -57,6 +58,7 @@ class CardWork(models.Model):
             ),
             models.Index(fields=["leased_until"], name="work_leased", condition=Q(lease_owner__isnull=False)),
             models.Index(fields=["lease_owner"], name="work_lease_owner", condition=Q(lease_owner__isnull=False)),
+            models.Index(fields=["last_batch"], name="work_last_batch", condition=Q(last_batch__isnull=False)),
             models.Index(
                 fields=["last_outcome", "card"], name="work_quarantined", condition=Q(quarantined_at__isnull=False)
             ),

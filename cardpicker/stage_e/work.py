@@ -56,7 +56,7 @@ WITH seeded AS MATERIALIZED (
 )
 UPDATE cardpicker_cardwork AS work
 SET due_at = NULL, lease_owner = %(owner)s, leased_until = statement_timestamp() + %(lease_s)s * interval '1 second',
-    attempts = attempts + 1
+    attempts = attempts + 1, last_batch = %(owner)s
 WHERE work.card_id = ANY(ARRAY(SELECT card_id FROM picked))
 RETURNING work.card_id
 """
@@ -79,7 +79,7 @@ WITH twins AS (
 )
 UPDATE cardpicker_cardwork AS work
 SET due_at = NULL, lease_owner = %(owner)s, leased_until = statement_timestamp() + %(lease_s)s * interval '1 second',
-    attempts = attempts + 1
+    attempts = attempts + 1, last_batch = %(owner)s
 WHERE work.card_id = ANY(ARRAY(SELECT card_id FROM picked))
 RETURNING work.card_id
 """

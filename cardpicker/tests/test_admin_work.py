@@ -14,7 +14,9 @@ from django.utils import timezone
 
 from cardpicker.models import Card, CardWork
 from cardpicker.operations.requeue import ask_again
-from cardpicker.tests.admin_rows import make_card, make_source, make_staff, quarantine, superuser_client
+from cardpicker.stage_c.outcomes import Gone
+from cardpicker.stage_e import work
+from cardpicker.tests.admin_rows import make_card, make_run, make_source, make_staff, quarantine, superuser_client
 
 pytestmark = pytest.mark.django_db
 
@@ -57,6 +59,24 @@ def test_failed_cards_are_listed_by_reason_with_detail_and_attempts(admin_client
     assert "Card 0" not in text
     assert "gone, at byte 9" in text
     assert '<td class="field-attempts">5</td>' in text
+
+
+def test_run_leads_to_the_cards_it_failed_on_and_back(admin_client: Client, failed: list[Card]) -> None:
+    """A card that a run could not read has no evidence of it, and is found by the run all the same."""
+    run = make_run()
+    lease = work.Lease(owner=run.batch_id, lease_s=60, max_attempts=1)
+    CardWork.objects.update(quarantined_at=None, due_at=timezone.now())
+    (tried,) = work.claim(lease, limit=1, seeds=[failed[1].pk])
+    work.settle(lease, tried, Gone(detail="answered with 404"))
+
+    address = f"{reverse(WORK)}?run={run.run_id}"
+    links = admin_client.get(reverse("admin:cardpicker_pilotrunledger_change", args=[run.pk])).content.decode()
+    listed = admin_client.get(f"{address}&outcome=gone").content.decode()
+    shown = admin_client.get(reverse("admin:cardpicker_cardwork_change", args=[tried])).content.decode()
+
+    assert address in links
+    assert "Card 1" in listed and "answered with 404" in listed and "Card 2" not in listed
+    assert f"{reverse('admin:cardpicker_pilotrunledger_changelist')}?q={run.batch_id}" in shown
 
 
 def test_every_state_has_its_rows(admin_client: Client, failed: list[Card]) -> None:

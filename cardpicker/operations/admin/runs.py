@@ -181,7 +181,7 @@ class RunAdmin(ReadOnlyAdmin[PilotRunLedger]):
         return format_html(
             "{} · {} · {} · {}",
             link_to_list(Card, "cards read", run=obj.run_id),
-            link_to_list(CardWork, "their work, and what it holds now", run=obj.run_id),
+            link_to_list(CardWork, "cards tried, and how each ended", run=obj.run_id),
             link_to_list(CardPrintingTag, "votes", run_id=obj.run_id),
             link_to_list(ReviewItem, "questions", run_id=obj.run_id),
         )

@@ -63,18 +63,18 @@ class OutcomeFilter(admin.SimpleListFilter):
 
 
 class RunOfWorkFilter(ByAddressFilter):
-    """Cards that a run holds now or has read."""
+    """Cards that a run has tried last, however that ended, or has read."""
 
     title = "run"
     parameter_name = "run"
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Filter by the run's leases and its evidence."""
+        """Filter by the run's batches and its evidence."""
         run_id = self.value()
         if not run_id:
             return queryset
         batches = PilotRunLedger.objects.filter(run_id=run_id).values("batch_id")
-        return queryset.filter(Q(lease_owner__in=batches) | Q(card__evidence__run_id=run_id))
+        return queryset.filter(Q(last_batch__in=batches) | Q(card__evidence__run_id=run_id))
 
 
 class AsksAgain:
@@ -108,7 +108,7 @@ class WorkAdmin(AsksAgain, ReadOnlyAdmin[CardWork]):
     actions = ("ask_for_cards_again",)
     fieldsets = (
         (None, {"fields": ("card_link", "source", "state_shown", "due_reason", "attempts", "next_try")}),
-        ("Last attempt", {"fields": ("outcome", "last_detail", "settled", "quarantined")}),
+        ("Last attempt", {"fields": ("outcome", "last_detail", "settled", "tried_by", "quarantined")}),
         ("Lease", {"fields": ("batch", "lease_ends")}),
         ("Evidence", {"fields": ("run",)}),
     )
@@ -185,6 +185,13 @@ class WorkAdmin(AsksAgain, ReadOnlyAdmin[CardWork]):
         if obj.lease_owner is None:
             return "nobody"
         return link_to_list(PilotRunLedger, f"batch {obj.lease_owner}", q=obj.lease_owner)
+
+    @admin.display(description="tried by")
+    def tried_by(self, obj: CardWork) -> SafeString | str:
+        """Link to the batch that tried the card last, for as long as the ledger has it."""
+        if obj.last_batch is None:
+            return NOTHING
+        return link_to_list(PilotRunLedger, f"batch {obj.last_batch}", q=obj.last_batch)
 
     @admin.display(description="read by run")
     def run(self, obj: CardWork) -> SafeString | str:
