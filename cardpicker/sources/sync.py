@@ -19,6 +19,7 @@ from cardpicker.catalogue.text import clean_text
 from cardpicker.models import Card, Source
 from cardpicker.models.catalogue import IDENTIFIER_MAX_LENGTH, NAME_MAX_LENGTH, CardQuerySet
 from cardpicker.sources.errors import SourceError
+from cardpicker.sources.gone_again import ask_again
 from cardpicker.sources.kinds import (
     ListedCard,
     Listing,
@@ -88,6 +89,7 @@ def sync_source(
     if not sync.is_partial:
         _settle_missing(sync, present_before, confirm_removals)
     if not dry_run:
+        ask_again(source.pk, sync.seen_pks)
         _record(sync)
     return sync.report
 
