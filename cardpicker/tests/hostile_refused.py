@@ -33,8 +33,11 @@ def drawn(seed: int, px_per_mm: int = 6) -> Image.Image:
 
 
 def a_card(rng: random.Random, px_per_mm: int = 6) -> Image.Image:
-    """Return a drawn card with art of its own."""
-    return drawn(rng.randrange(6), px_per_mm)
+    """Return a drawn card with a spot in its art that no other has: equal files would be read once and copied."""
+    picture = drawn(rng.randrange(6), px_per_mm).copy()
+    left, top = (round(mm * px_per_mm) for mm in (10 + 40 * rng.random(), 15 + 25 * rng.random()))
+    picture.paste(tuple(rng.randbytes(3)), (left, top, left + 2 * px_per_mm, top + 2 * px_per_mm))
+    return picture
 
 
 def bomb(rng: random.Random) -> bytes:

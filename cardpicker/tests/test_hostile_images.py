@@ -14,7 +14,7 @@ from cardpicker.stage_c.outcomes import Unusable
 from cardpicker.tests.card_pictures import card, encode
 from cardpicker.tests.hostile_images import CARD_NUMBER, CARD_SET, KIND_NAMES, Hostile, hostile_files
 
-COUNT, GOOD_EVERY = 3 * len(KIND_NAMES), 20
+COUNT, GOOD_EVERY = 2 * len(KIND_NAMES), 20
 SEEN = (CARD_NUMBER, CARD_SET)
 
 
