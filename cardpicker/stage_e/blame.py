@@ -7,14 +7,15 @@ from django.db import InterfaceError, OperationalError
 from cardpicker.models import RunStatus
 from cardpicker.stage_c.conveyor import WorkerInitError
 
-#: Beside an error without a code: connection exceptions, and an operator or a crash that ended the session.
-_CONNECTION_LOST = ("08", "57P")
+#: Beside an error without a code: connection exceptions, a full disk or the like, an operator or a crash that ended the
+#: session, a fault of the server's own system.
+_SERVER_FAILED = ("08", "53", "57P", "58")
 
 
 def is_cards_fault(error: BaseException) -> bool:
     """Whether a card of the batch may have caused ``error``; one that does so again and again is quarantined.
 
-    A database that went away, compute processes that never were ready, and a request to stop have nothing to do with
+    A database that went away or has no room, compute processes that never were ready, and a request to stop have nothing to do with
     any card. A time-out may have.
     """
     if lost_database(error) or isinstance(error, WorkerInitError | KeyboardInterrupt):
@@ -31,8 +32,8 @@ def status_of(error: BaseException) -> RunStatus:
 
 
 def lost_database(error: BaseException) -> bool:
-    """Whether the session with the database was lost, or none could be had."""
+    """Whether the session with the database was lost, none could be had, or the server could not do its work."""
     if isinstance(error, InterfaceError):
         return True
     code = getattr(error.__cause__, "pgcode", None)
-    return isinstance(error, OperationalError) and (code is None or code.startswith(_CONNECTION_LOST))
+    return isinstance(error, OperationalError) and (code is None or code.startswith(_SERVER_FAILED))

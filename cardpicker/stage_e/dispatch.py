@@ -24,7 +24,7 @@ from cardpicker.stage_c.settings import StageCSettings
 from cardpicker.stage_d.run import StageDReport, run_stage_d
 from cardpicker.stage_e import envelope, ledger, requests, work
 from cardpicker.stage_e.batch import Batch, BatchContext, ledger_counts
-from cardpicker.stage_e.blame import is_cards_fault, status_of
+from cardpicker.stage_e.blame import is_cards_fault, lost_database, status_of
 from cardpicker.stage_e.burial import bury_runs
 from cardpicker.stage_e.concurrency import HeldSlot, SlotConnectionError, SlotSettings, try_acquire_dispatch_slot
 from cardpicker.stage_e.outcomes import DispatchOutcome, DispatchStatus
@@ -246,6 +246,7 @@ class _Run:
                 else:
                     work.release(self.context.batch_id, reason)
                 ledger.close_run(self.context.batch_id, status_of(error), reason, counts)
-        except Exception:
+        except Exception as another:
             # The database may be what failed. The row is closed, and the claim ended, by whoever finds this dead.
-            logger.exception("batch %s could not be closed", self.context.batch_id)
+            surprise = None if lost_database(another) else another
+            logger.error("batch %s could not be closed: %s", self.context.batch_id, another, exc_info=surprise)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from django.db import Error, OperationalError, connection
-from psycopg2.errors import AdminShutdown, QueryCanceled
+from psycopg2.errors import AdminShutdown, DiskFull, IoError, QueryCanceled
 
 from cardpicker.models import CardPrintingTag, CardWork, ImageEvidence, PilotRunLedger, RunStatus, Source
 from cardpicker.stage_c.conveyor import WorkerInitError
@@ -16,7 +16,7 @@ from cardpicker.stage_c.outcomes import LeaseLostError, Stored
 from cardpicker.stage_d.run import StageDReport
 from cardpicker.stage_e import work
 from cardpicker.stage_e.batch import Batch, BatchContext
-from cardpicker.stage_e.blame import is_cards_fault, lost_database
+from cardpicker.stage_e.blame import is_cards_fault, lost_database, status_of
 from cardpicker.stage_e.concurrency import try_acquire_dispatch_slot
 from cardpicker.stage_e.dispatch import dispatch_micro_batch
 from cardpicker.tests.slot_watch import slots_of
@@ -140,6 +140,16 @@ def test_a_statement_that_took_too_long_may_be_a_cards_fault() -> None:
 
     assert is_cards_fault(slow) and not lost_database(slow)
     assert lost_database(shut_down) and not is_cards_fault(shut_down)
+
+
+def test_a_server_without_room_is_nobodys_fault() -> None:
+    """A full disk fails every batch alike, and must quarantine no card."""
+    full, broken = OperationalError("full"), OperationalError("broken")
+    full.__cause__, broken.__cause__ = _coded(DiskFull, "53100"), _coded(IoError, "58030")
+
+    for error in (full, broken):
+        assert not is_cards_fault(error)
+        assert status_of(error) is RunStatus.INTERRUPTED
 
 
 def _coded(kind: type[Exception], code: str) -> Exception:
