@@ -18,6 +18,7 @@ from django.db import connection
 from cardpicker.models import ReviewItem, ReviewReason
 from cardpicker.stage_d.answerability import answerability
 from cardpicker.stage_d.art_index import art_distances, keep_by_art
+from cardpicker.stage_d.candidates import Candidate
 from cardpicker.stage_d.locking import LockedCard
 from cardpicker.stage_d.subjects import Subject
 from cardpicker.stage_d.verdicts import Abstained, CalculatorReport, Routed, SkipReason, Verdict, Vote
@@ -69,8 +70,8 @@ def judge_slow_path(subject: Subject, earlier: Sequence[Verdict] = ()) -> Verdic
         return Abstained(reason=SkipReason.SETTLED_EARLIER)
     abstained = [verdict for verdict in earlier if isinstance(verdict, Abstained)]
     reason = abstained[0].reason if abstained else SkipReason.NO_TEXT
-    survivors = _survivors(subject, abstained)
     known = {candidate.id: candidate for candidate in (*subject.line_owners, *subject.candidates)}
+    survivors = _survivors(subject, abstained, known)
     left = [known[pk] for pk in survivors if pk in known]
     return Routed(
         reason=REVIEW_REASONS[reason],
@@ -136,12 +137,14 @@ def _detail(subject: Subject, reasons: Sequence[SkipReason]) -> str:
     return f"{why}; read: {', '.join(parts) or 'nothing'}"[:500]
 
 
-def _survivors(subject: Subject, abstained: Sequence[Abstained]) -> tuple[int, ...]:
+def _survivors(subject: Subject, abstained: Sequence[Abstained], known: Mapping[int, Candidate]) -> tuple[int, ...]:
     """Return whom the calculators and the art left, best first."""
-    hashes = {candidate.id: candidate.art_hash for candidate in (*subject.line_owners, *subject.candidates)}
     named = _named(subject, abstained)
-    distances = art_distances(subject.readings.art_hash, [hashes.get(pk) for pk in named])
-    return tuple(compress(named, keep_by_art(distances)))[:MAX_SURVIVORS]
+    art_hash = subject.readings.art_hash
+    if art_hash is not None:
+        distances = art_distances(art_hash, [known[pk].art_hash if pk in known else None for pk in named])
+        named = list(compress(named, keep_by_art(distances)))
+    return tuple(named[:MAX_SURVIVORS])
 
 
 def _named(subject: Subject, abstained: Sequence[Abstained]) -> Sequence[int]:
