@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cardpicker.stage_d.art_index import MARGIN, MATCH_DISTANCE, ArtIndex, art_distances, keep_by_art
@@ -21,6 +21,7 @@ def brute_distance(left: int, right: int) -> int:
     return sum(((left >> bit) & 1) != ((right >> bit) & 1) for bit in range(64))
 
 
+@settings(deadline=None)
 @given(card=MAYBE, candidates=st.lists(MAYBE, max_size=20))
 def test_distances_count_the_bits_that_differ(card: int | None, candidates: list[int | None]) -> None:
     """Signed and unsigned patterns mix; None and 0 have no distance to anything."""
@@ -28,6 +29,7 @@ def test_distances_count_the_bits_that_differ(card: int | None, candidates: list
     assert art_distances(card, candidates) == expected
 
 
+@settings(deadline=None)
 @given(cards=st.lists(MAYBE, max_size=6), arts=st.lists(MAYBE, max_size=60))
 def test_nearest_is_what_a_plain_search_finds(cards: list[int | None], arts: list[int | None]) -> None:
     """Distance, all that have the nearest hash, and the distance of the next art are exact."""
@@ -52,6 +54,7 @@ def test_an_unhashed_catalog_is_near_nothing() -> None:
     assert ArtIndex([1], [1]).nearest([0]) == [None]
 
 
+@settings(deadline=None)
 @given(distances=st.lists(st.one_of(st.none(), st.integers(0, 64)), max_size=12))
 def test_art_removes_only_other_art_beside_a_match(distances: list[int | None]) -> None:
     """Unknown art always stays, so does the nearest, and nothing goes unless the nearest is near enough."""

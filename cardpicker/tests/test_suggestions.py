@@ -7,7 +7,7 @@ import uuid
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cardpicker.catalogue.art_kind import ART_HASH_KIND
@@ -21,6 +21,7 @@ from cardpicker.tests.stage_d_cases import make_printing, read_card
 KEYS = st.text(alphabet="abcde", min_size=1, max_size=9)
 
 
+@settings(deadline=None)
 @given(keys=st.sets(KEYS, max_size=30), asked=KEYS)
 def test_the_index_finds_what_comparing_every_name_finds(keys: set[str], asked: str) -> None:
     """Best first, equals by key, at most five, none below the limit."""
