@@ -22,7 +22,12 @@ def art(seed: int = 7, size: tuple[int, int] = (64, 48)) -> Image.Image:
 
 
 def card(
-    lines: Sequence[Line] = MODERN, *, bleed_mm: float = 0.0, seed: int = 7, px_per_mm: int = PX_PER_MM
+    lines: Sequence[Line] = MODERN,
+    *,
+    bleed_mm: float = 0.0,
+    seed: int = 7,
+    px_per_mm: int = PX_PER_MM,
+    frame_bottom_mm: float = 80.5,
 ) -> Image.Image:
     """Return a black-bordered card with a title, an art box, a text box and ``lines`` in light small print."""
     size = (round((63 + 2 * bleed_mm) * px_per_mm), round((88 + 2 * bleed_mm) * px_per_mm))
@@ -32,7 +37,7 @@ def card(
     def px(x_mm: float, y_mm: float) -> tuple[int, int]:
         return round((x_mm + bleed_mm) * px_per_mm), round((y_mm + bleed_mm) * px_per_mm)
 
-    draw.rectangle((*px(2.8, 2.9), *px(60.2, 80.5)), fill=(120, 150, 110))
+    draw.rectangle((*px(2.8, 2.9), *px(60.2, frame_bottom_mm)), fill=(120, 150, 110))
     left, top = px(4.5, 10.0)
     right, bottom = px(58.5, 48.0)
     picture.paste(art(seed, (right - left, bottom - top)), (left, top))

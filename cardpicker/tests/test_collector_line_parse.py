@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from cardpicker.stage_c.extractors.collector_parse import LineRead, parse_rows
@@ -35,6 +37,8 @@ def parse(*texts: str) -> LineRead:
         (("123/287 R", "MKM • EN JOHN AVON"), "123", 287, "mkm", "en", "r"),
         (("007/287 C", "MKM * DE %& JOHN AVON"), "7", 287, "mkm", "de", "c"),
         (("R 0123", "MKM « EN JOHN AVON"), "123", None, "mkm", "en", "r"),
+        (("c 0100", "FDN ¢ DE ALEXANDER MOKHOV"), "100", None, "fdn", "de", "c"),
+        (("Cc 0100", "FDN ¢ DE ALEXANDER MOKHOV"), "100", None, "fdn", "de", "c"),
         (("M 0060", "ORI ¢ EN be JAIME JONES"), "60", None, "ori", "en", "m"),
         (("M0060", "ORI ¢ EN"), "60", None, "ori", "en", "m"),
         (("273/259 M Buy-a-Box", "GRN*EN SIMON DOMINIC"), "273", 259, "grn", "en", "m"),
@@ -163,3 +167,25 @@ def test_mirrored_line_is_read_at_the_right() -> None:
     assert line.number.number == "255"
     assert line.set is not None
     assert line.set.code.code == "tsp"
+
+
+def test_a_row_that_the_picture_cuts_off_gives_nothing_from_its_first_word() -> None:
+    """Half a zero reads as a one, and half a code as another."""
+    rows = [replace(row("135/269 U"), cut=True), replace(row("MH1 • EN COLIN BOYER", 1), cut=True)]
+
+    assert parse_rows(rows, KNOWN) == LineRead(number=None, set=None)
+    assert parse_rows([replace(row("U 135/269"), cut=True)], KNOWN).number is not None
+
+
+def test_a_set_of_thousands_is_a_digit_read_twice() -> None:
+    """No set numbers its cards beyond hundreds behind a slash."""
+    assert parse("0886/2439 C", "MKM + EN JOHN AVON").number is None
+
+
+def test_a_rarity_comes_with_the_belief_in_it() -> None:
+    """A line without one says so."""
+    rows = [row("123/287 R", confidence=0.7), row("MKM • EN", 1)]
+    number, bare = parse_rows(rows, KNOWN).number, parse("226/276 - WOE").number
+
+    assert number is not None and (number.rarity, number.rarity_confidence) == ("r", 0.7)
+    assert bare is not None and (bare.rarity, bare.rarity_confidence) == (None, 0.0)

@@ -38,6 +38,22 @@ def test_older_frames_differ_in_their_small_print(rows: list[ReadRow], expected:
     assert older_frame(rows) == expected
 
 
+@pytest.mark.parametrize(
+    ("rows", "border_mm", "expected"),
+    [
+        ([row("flus. © Dan Frazier", 7, 33, 82, confidence=0.3)], 4.1, "1993"),
+        ([row("fs © Dan Frazier", 7, 33, 82, confidence=0.3)], 4.1, "1993"),
+        ([ILLUS], 2.8, None),
+        ([row("Dan Frazier", 7, 33, 82), row("© 1993-2011 Wizards of the Coast LLC 182/249", 4, 38, 84)], 4.1, "2003"),
+    ],
+)
+def test_the_first_frame_has_a_higher_border_and_one_row(
+    rows: list[ReadRow], border_mm: float, expected: str | None
+) -> None:
+    """Its artist row is faint: a name of the card's artists tells it as well as `Illus.`."""
+    assert older_frame(rows, border_mm=border_mm, artist_row="fs © Dan Frazier") == expected
+
+
 def test_a_high_border_at_the_bottom_is_the_frame_of_2015_whatever_is_printed() -> None:
     """The drawn card has it, with and without a line; noise to the edge has no frame that could be told."""
     warm_up(Lexicon(), "tesserocr")

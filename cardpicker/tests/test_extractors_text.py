@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -86,6 +88,22 @@ def test_artists_of_one_word_need_a_closer_match() -> None:
     """Short names are near each other."""
     assert best_artist("Izzy", ("Izzy",))[0] == "Izzy"
     assert best_artist("Izza", ("Izzy",))[0] is None
+
+
+def test_an_artist_is_found_among_what_pen_and_frame_read_as() -> None:
+    """A name of several words may stand anywhere in a row; one of one word only at its end."""
+    artists = ("Kev Walker", "Anson Maddocks", "Brom")
+
+    assert best_artist("i “ ——<—> Kev Walker x igs {", artists)[0] == "Kev Walker"
+    assert best_artist("the Brom of old days", artists)[0] is None
+
+
+def test_a_stored_row_keeps_that_it_is_cut() -> None:
+    """A later parse of stored text must know it too."""
+    for cut in (True, False):
+        read = ReadPass(variant="gray", rows=(replace(row("135/269 U"), cut=cut),))
+        (again,) = passes_of({"passes": [read.to_json()]})
+        assert again.rows[0].cut is cut
 
 
 def test_unmatched_artist_in_the_row_needs_two_clear_words() -> None:

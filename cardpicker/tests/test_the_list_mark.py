@@ -98,11 +98,6 @@ def test_a_line_without_room_for_a_mark_says_nothing() -> None:
     assert reading(cut)["mark"] is None
 
 
-def test_an_older_footer_says_nothing() -> None:
-    """A mark is looked for beside two rows at the left only."""
-    assert reading(card(((20.0, 81.9, "Illus. John Avon"), (24.0, 83.9, "226/276 - MKM"))))["mark"] is None
-
-
 ORIGINAL = candidate(1, "xln", "117", artist="Eric Deschamps", year=2017)
 LISTED = candidate(2, "plst", "XLN-117", artist="Eric Deschamps", year=2020)
 

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 from cardpicker.stage_c.extractors.collector_parse import LineRead
 from cardpicker.stage_c.extractors.rows import ReadPass
@@ -16,6 +17,7 @@ FREE_TEXT_CONFIDENCE = 0.8  #: Below it, an unmatched text is no name: its contr
 FREE_TEXT_LETTERS = 5
 
 
+@lru_cache(maxsize=4096)
 def artist_key(name: str) -> str:
     """Return ``name`` with only its letters and digits, lower case, without diacritics."""
     plain = unicodedata.normalize("NFKD", name)
@@ -33,17 +35,32 @@ def needed_ratio(name: str) -> float:
 
 
 def best_artist(text: str, artists: Sequence[str]) -> tuple[str | None, float]:
-    """Return the artist of ``artists`` that ``text`` ends with or names whole, and the ratio; (None, best ratio) if none.
+    """Return the artist of ``artists`` whom ``text`` names, and the ratio; (None, best ratio) if none.
 
-    The pen before a name reads as stray characters, so up to three leading words may be left out.
+    The pen before a name and the frame behind it read as stray words, so a name may stand anywhere among them; a name of
+    one word must end the text.
     """
     words = text.split()
-    tails = [" ".join(words[skip:]) for skip in range(min(4, len(words)))]
-    scored = [(similarity(tail, artist), artist) for artist in artists for tail in tails if artist_key(tail)]
-    if not scored:
-        return None, 0.0
-    ratio, artist = max(scored, key=lambda item: (item[0], item[1]))
-    return (artist if ratio >= needed_ratio(artist) else None), round(ratio, 3)
+    ratio, artist = 0.0, ""
+    for name in artists:
+        wanted = artist_key(name)
+        for key in _windows(words, len(name.split())):
+            # A basic land has a hundred artists: most differ by their length or their letters alone.
+            if 2 * min(len(key), len(wanted)) < ratio * (len(key) + len(wanted)):
+                continue
+            matcher = SequenceMatcher(None, key, wanted, autojunk=False)
+            if matcher.quick_ratio() >= ratio:
+                ratio, artist = max((ratio, artist), (matcher.ratio(), name))
+    return (artist if artist and ratio >= needed_ratio(artist) else None), round(ratio, 3)
+
+
+def _windows(words: Sequence[str], length: int) -> set[str]:
+    """Return the keys of what may be a name of ``length`` words: the ends of the text, and its inner runs."""
+    found = {artist_key(" ".join(words[skip:])) for skip in range(min(4, len(words)))}
+    if length >= 2:
+        for size in (length - 1, length, length + 1):
+            found |= {artist_key(" ".join(words[at : at + size])) for at in range(len(words) - size + 1)}
+    return found - {""}
 
 
 def tidy_name(text: str) -> str:

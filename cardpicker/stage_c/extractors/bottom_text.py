@@ -18,15 +18,20 @@ from cardpicker.stage_c.extractors.geometry import fitted
 from cardpicker.stage_c.extractors.rows import ReadPass, ReadRow, ReadWord
 from cardpicker.stage_c.imaging.decode import NormalizedImage
 from cardpicker.stage_c.imaging.geometry import BoxMm, CardFit
-from cardpicker.stage_c.imaging.list_mark import without_mark
+from cardpicker.stage_c.imaging.list_mark import pairs, without_mark
 from cardpicker.stage_c.imaging.ocr import ACTIVE, Layout, OcrEngine, join_rows
-from cardpicker.stage_c.imaging.textrows import TextRow, find_rows, pack_rows
+from cardpicker.stage_c.imaging.textrows import SURE_FIT, TextRow, find_rows, pack_rows
 
-BAND_MM: BoxMm = (0.5, 77.5, 62.5, 88.5)
+BAND_MM: BoxMm = (0.5, 78.75, 62.5, 88.5)  #: No frame has small print above.
+UNSURE_BAND_MM: BoxMm = (-9.0, 77.5, 72.0, 95.0)  #: Where the card is not placed well: all that the picture shows.
+CUT_MM = 0.35  #: From where the picture or the band ends: a letter that begins nearer may be cut.
 MAX_CALLS = 4
+MAX_LINE_GLYPH_MM = 1.5  #: Rules text and type lines are larger.
+LEVEL_MM = 0.5  #: Above the line's upper row, where the legal line may begin.
 BESIDE_MARK_MM = 0.35  #: Less than the room between the mark and the print.
 MIN_LEGIBLE = 0.5
 MIN_GLYPHS = 5  #: A row of fewer, of which nothing was read, is no line of text.
+UNBELIEVED = 0.5  #: Mean belief below which a row may be text of the other polarity.
 #: How rows are shown to the engine: strokes alone or plain gray, and the zoom. Unlike views err unlike.
 VARIANTS = {"gray": (False, 0.85), "strokes": (True, 1.35), "gray-large": (False, 1.2)}
 _LEGIBLE = re.compile(r"wizard|coast|illus|proxy", re.IGNORECASE)
@@ -46,12 +51,15 @@ class BandReader:
 
     def rows(self, fit: CardFit) -> tuple[TextRow, ...]:
         """Return where the rows of small print are when the card lies as ``fit`` says."""
-        rows = find_rows(self._image.gray, fit, BAND_MM)
+        rows = find_rows(self._image.gray, fit, self._band(fit))
         boxes = without_mark(self._image.gray, fit, [row.box_mm for row in rows])
         return tuple(
             row if row.box_mm == box else replace(row, box_mm=box, margin_mm=BESIDE_MARK_MM)
             for row, box in zip(rows, boxes, strict=True)
         )
+
+    def _band(self, fit: CardFit) -> BoxMm:
+        return BAND_MM if fit.confidence >= SURE_FIT else UNSURE_BAND_MM
 
     def read(self, fit: CardFit, rows: Sequence[TextRow], variant: str) -> ReadPass:
         """Read ``rows`` in one call."""
@@ -61,6 +69,7 @@ class BandReader:
         strokes_only, zoom = VARIANTS[variant]
         packed = pack_rows(self._image.gray, fit, rows, strokes_only=strokes_only, zoom=zoom)
         read = self._engine.read(packed.pixels, layout=Layout.LINE if len(rows) == 1 else Layout.BLOCK)
+        first = fit.clip(self._band(fit))[0]
         found = []
         for row, words in zip(rows, join_rows(read.words, packed.spans), strict=True):
             parts = [(part, word.confidence) for word in words for part in word.text.split()]
@@ -74,6 +83,7 @@ class BandReader:
                         right_mm=right,
                         bottom_mm=bottom,
                         glyph_mm=row.glyph_height_mm,
+                        cut=left < first + CUT_MM,
                     )
                 )
         return ReadPass(variant=variant, rows=tuple(found))
@@ -95,11 +105,11 @@ def extract(
     reader = BandReader(image, engine, lexicon.set_codes, context.artists)
     fit = fitted(image)
     rows = reader.rows(fit)
-    passes = [reader.read(fit, rows, "gray")]
+    passes = [_first_pass(reader, fit, rows)]
     if not is_legible(passes, reader):
         turned = fit.turned()
         other_rows = reader.rows(turned)
-        other = [reader.read(turned, other_rows, "gray")]
+        other = [_first_pass(reader, turned, other_rows)]
         if is_legible(other, reader):
             fit, rows, passes = turned, other_rows, other
     _settle(reader, fit, rows, passes)
@@ -111,6 +121,28 @@ def extract(
         "ocr_calls": reader.calls,
         "engine": engine.name,
     }
+
+
+def line_first(rows: Sequence[TextRow]) -> list[TextRow]:
+    """Return the lowest two rows that stand as a collector line does, with all that is level with them or below.
+
+    All rows where none stand so: what lies above a line is rules text, and costs more than the line.
+    """
+    small = [row for row in rows if row.glyph_height_mm <= MAX_LINE_GLYPH_MM]
+    found = [(small[lower].box_mm[3], small[upper].box_mm[1]) for upper, lower in pairs([row.box_mm for row in small])]
+    top = max(found, default=(0.0, 0.0))[1] - LEVEL_MM
+    return [row for row in rows if row.box_mm[1] >= top]
+
+
+def _first_pass(reader: BandReader, fit: CardFit, rows: Sequence[TextRow]) -> ReadPass:
+    """Read the line, and whatever else there is only where the line is not among what was read."""
+    chosen = line_first(rows)
+    first = reader.read(fit, chosen, "gray")
+    rest = [row for row in rows if row not in chosen]
+    if not rest or (is_legible([first], reader) and reader.line(first).number is not None):
+        return first
+    more = reader.read(fit, rest, "gray").rows
+    return replace(first, rows=tuple(sorted((*first.rows, *more), key=lambda row: (row.top_mm, row.left_mm))))
 
 
 def is_legible(passes: Sequence[ReadPass], reader: BandReader) -> bool:
@@ -147,18 +179,22 @@ def _weak_rows(rows: Sequence[TextRow], passes: Sequence[ReadPass], lines: Seque
         boxes |= {
             (row.left_mm, row.top_mm)
             for row in read.rows
-            if _may_be_line(row) or (code_row is not None and is_beside(row, code_row))
+            if _may_be_line(row, code_row) or (code_row is not None and is_beside(row, code_row))
         }
-    read_at = {(row.left_mm, row.top_mm) for read in passes for row in read.rows}
-    numbered = any(line.number is not None for line in lines)
-    return [
-        row
-        for row in rows
-        if row.box_mm[:2] in boxes or (not numbered and row.glyphs >= MIN_GLYPHS and row.box_mm[:2] not in read_at)
-    ]
+    shown = [*rows, *(row.rival for row in rows if row.rival is not None)]
+    weak = [row for row in shown if row.box_mm[:2] in boxes]
+    if any(line.number is not None for line in lines):
+        return weak
+    belief = {(row.left_mm, row.top_mm): row.confidence for read in passes for row in read.rows}
+    for row in rows:
+        if row not in weak and row.glyphs >= MIN_GLYPHS and belief.get(row.box_mm[:2], 0.0) < UNBELIEVED:
+            weak.append(row.rival or row)
+    return weak
 
 
-def _may_be_line(row: ReadRow) -> bool:
+def _may_be_line(row: ReadRow, code_row: ReadRow | None) -> bool:
     text = row.text
+    if code_row is not None and _LEGIBLE.search(text):
+        return False  # A card with a set code has its number beside it, not in the legal line.
     digits = sum(c.isdigit() for c in text)
     return digits >= 2 or re.search(r"[A-Z0-9]{3}.{0,3}(EN|DE|FR|IT|ES|PT|JA|KO|RU)\b", text) is not None

@@ -32,6 +32,7 @@ def extract(
         "number": number.number if number else None,
         "set_size": number.set_size if number else None,
         "rarity": number.rarity if number else None,
+        "rarity_confidence": round(number.rarity_confidence, 3) if number else 0.0,
         "layout": number.layout if number else None,
         "set_code": set_read.code.code if set_read else None,
         "set_code_known": set_read.code.known if set_read else False,

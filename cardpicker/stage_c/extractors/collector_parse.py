@@ -7,7 +7,7 @@ a power/toughness box or a set size is never one.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cardpicker.stage_c.extractors.rows import ReadRow
@@ -17,6 +17,7 @@ DIGIT = "[0-9OoQIl|SBZ]"
 _ALIKE_DIGITS = str.maketrans("OoQIl|SBZ", "000111582")
 RARITIES = "CURMSLTPB"
 YEARS = range(1990, 2036)
+LARGEST_SET = 999  #: Behind a slash; a larger size is a digit read twice.
 
 _SLASHED = re.compile(
     rf"(?<![\w/★*|])(?P<star>[★*]?)(?P<prefix>[A-Z]{{2,3}}|)(?P<digits>{DIGIT}{{1,4}})(?P<suffix>[a-fs★*]?)"
@@ -26,7 +27,7 @@ _PADDED = re.compile(
     rf"(?<![\w/])(?P<rarity>[{RARITIES}]) ?(?P<star>★?)(?P<prefix>)(?P<digits>{DIGIT}{{4}})(?P<suffix>[a-fs★]?)(?![\w/])"
 )
 _BARE_PADDED = re.compile(
-    r"^(?:\W*\w{0,2}\W* )?(?P<star>★?)(?P<prefix>)(?P<digits>[0O][0-9OIl]{3})(?P<suffix>[a-fs★]?)(?![\w/])"
+    r"^(?:\W*(?P<stray>\w{0,2})\W* )?(?P<star>★?)(?P<prefix>)(?P<digits>[0O][0-9OIl]{3})(?P<suffix>[a-fs★]?)(?![\w/])"
 )
 _PLAIN = re.compile(
     rf"^(?P<star>★?)(?P<prefix>)(?P<digits>[0-9]{{1,4}})(?P<suffix>[a-fs★]?) (?P<rarity>[{RARITIES}])(?!\w)"
@@ -44,6 +45,7 @@ class NumberRead:
     number: str  #: Lower case, no leading zeros, with prefix, suffix and star.
     set_size: int | None
     rarity: str | None
+    rarity_confidence: float  #: 0 without a rarity.
     layout: str  #: "slash", "padded", "bare-padded" or "plain".
     exchanged: int  #: Letters taken for digits.
     confidence: float
@@ -96,7 +98,7 @@ def _number_of(index: int, row: ReadRow, set_row: ReadRow | None) -> NumberRead 
             patterns += [("bare-padded", _BARE_PADDED), ("plain", _PLAIN)]
     for layout, pattern in patterns:
         for match in pattern.finditer(text):
-            found = _number(match, layout, index, row)
+            found = _number(match, layout, index, row) if row.is_whole(match.start()) else None
             if found is not None and layout == "padded" and not near and match["digits"][0] not in "0O":
                 continue
             if found is not None and not _is_power_toughness(found, row, near):
@@ -126,18 +128,29 @@ def _number(match: re.Match[str], layout: str, index: int, row: ReadRow) -> Numb
         return None
     if value == 0 or (year and (size is None or size in YEARS)) or size == 0:
         return None
+    rarity, group = _rarity(groups)
     star = "★" if groups["star"] or groups["suffix"] in ("★", "*") else ""
     suffix = "" if groups["suffix"] in ("★", "*") else groups["suffix"]
     return NumberRead(
         number=f"{groups['prefix'].lower()}{value}{suffix}{star}",
         set_size=size,
-        rarity=(groups.get("rarity") or groups.get("glued") or "").lower() or None,
+        rarity=rarity,
+        rarity_confidence=row.confidence_at(*match.span(group)) if group else 0.0,
         layout=layout,
         exchanged=exchanged,
         confidence=row.confidence_at(match.start("digits"), match.end("size" if size_raw else "digits")),
         row=index,
         legal=_OLD_LEGAL.search(row.text) is not None,
     )
+
+
+def _rarity(groups: Mapping[str, str | None]) -> tuple[str | None, str | None]:
+    """Return the rarity and the group that holds it; before a padded number a capital also reads as c, or as Cc."""
+    for group in ("rarity", "glued", "stray"):
+        letters = set((groups.get(group) or "").upper())
+        if len(letters) == 1 and letters <= set(RARITIES):
+            return letters.pop().lower(), group
+    return None, None
 
 
 def _is_plausible(digits: str, size: str, text: str, end: int) -> bool:
@@ -147,7 +160,7 @@ def _is_plausible(digits: str, size: str, text: str, end: int) -> bool:
     """
     padded = len(digits) >= min(3, len(size)) or _OLD_LEGAL.search(text) or _AFTER_SLASH.match(text[end:])
     value, nominal = (int(re.sub(r"\D", "", part.translate(_ALIKE_DIGITS)) or 0) for part in (digits, size))
-    return bool(padded) and value <= 2 * nominal
+    return bool(padded) and value <= 2 * nominal and nominal <= LARGEST_SET
 
 
 def _is_power_toughness(found: NumberRead, row: ReadRow, near_set: bool) -> bool:
@@ -168,6 +181,8 @@ def _set_of(index: int, row: ReadRow, known: frozenset[str]) -> SetRead | None:
         found = _code_before(head, known)
         if found is not None:
             code, place = found
+            if not row.is_whole(place[0]):
+                continue
             if head[-1:].isalnum():  # DOMEN may be DOM EN, or a word: it needs the proof of a look-alike.
                 code = SetCode(code=code.code, known=code.known, distance=max(1, code.distance))
             return SetRead(

@@ -22,9 +22,10 @@ STRIP_MM: BoxMm = (28.0, 76.0, 35.0, 87.4)  #: Between the blocks of small print
 PX_PER_MM = 8
 EVEN = 18  #: Gray levels that the border may vary in.
 HIGH_MM, LOW_MM = (4.45, 9.5), (1.8, 4.3)  #: Border below the frame: since 2015 (less where a stamp is), and before.
+EARLY_MM = (3.7, 4.4)
 MIN_BELOW, MIN_CONFIDENCE, CENTERED_MM = 6, 0.6, 5.0
 _LEGAL = re.compile(r"wizard|coast|©\s?(?:19|20)\d\d", re.IGNORECASE)
-_ILLUS = re.compile(r"\b[IlM1]\w?l+us\b", re.IGNORECASE)
+_ILLUS = re.compile(r"\b\w{0,2}l+us\b|\bMls\.|\bthus\. ?©", re.IGNORECASE)
 
 
 def extract(
@@ -40,7 +41,12 @@ def extract(
         frame = "2015"
     elif LOW_MM[0] <= high <= LOW_MM[1]:
         passes = passes_of(so_far.get("bottom_text"))
-        frame = older_frame(passes[0].rows if passes else ())
+        named, line = so_far.get("artist") or {}, so_far.get("collector_line") or {}
+        frame = older_frame(
+            [row for read in passes for row in read.rows],
+            border_mm=high,
+            artist_row=str(named.get("raw")) if named.get("known") and not line.get("set_code") else "",
+        )
     elif high < 0.3 and (so_far.get("quality") or {}).get("border_color") == "borderless":
         frame = "borderless"
     return {"frame": frame, "bottom_border_mm": round(high, 1)}
@@ -57,13 +63,21 @@ def bottom_border_mm(gray: NDArray[np.uint8], fit: CardFit) -> float:
     return float((rows[0] if rows.size else size[1]) / PX_PER_MM + 88.0 - bottom)
 
 
-def older_frame(rows: Sequence[ReadRow]) -> str | None:
-    """Return the frame before 2015 by its small print: at the left since 2003, in the middle and two rows from 1997."""
+def older_frame(rows: Sequence[ReadRow], *, border_mm: float | None = None, artist_row: str = "") -> str | None:
+    """Return the frame before 2015 by its small print: at the left since 2003, in the middle and two rows from 1997.
+
+    Args:
+        border_mm: height of the bottom border; in 1993 it was higher than ever until 2015; None: not known.
+        artist_row: the text of the row that names an artist of the card, where one was read.
+    """
     legal = [row for row in rows if _LEGAL.search(row.text) and not _ILLUS.search(row.text)]
     illus = next((row for row in rows if _ILLUS.search(row.text)), None)
+    early = border_mm is not None and EARLY_MM[0] <= border_mm <= EARLY_MM[1]
+    if early and illus is None and not legal:
+        illus = next((row for row in rows if artist_row and row.text == artist_row), None)
     if illus is None:
         return "2003" if legal and min(row.left_mm for row in legal) < 7.0 else None
     below = [row for row in rows if row.top_mm > illus.bottom_mm and len(row.text) >= MIN_BELOW]
     if below:
         return "1997" if abs((illus.left_mm + illus.right_mm) / 2 - 31.5) < CENTERED_MM else None
-    return "1993" if illus.confidence >= MIN_CONFIDENCE else None
+    return "1993" if early or (border_mm is None and illus.confidence >= MIN_CONFIDENCE) else None

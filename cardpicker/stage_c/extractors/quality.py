@@ -11,6 +11,7 @@ from cardpicker.stage_c.evidence import ComputeContext, Lexicon, Reading
 from cardpicker.stage_c.extractors.geometry import settled_fit
 from cardpicker.stage_c.imaging.decode import NormalizedImage
 from cardpicker.stage_c.imaging.geometry import BoxMm, CardFit
+from cardpicker.stage_c.imaging.levels import percentiles
 
 #: Just inside the trim, clear of the rounded corners and of the collector line.
 _SIDES: tuple[BoxMm, ...] = (
@@ -70,12 +71,12 @@ def border_color(rgb: NDArray[np.uint8], fit: CardFit) -> str | None:
 
 def _side(rgb: NDArray[np.uint8], fit: CardFit, box: BoxMm) -> str | None:
     size = (12, 80) if box[3] - box[1] > box[2] - box[0] else (80, 12)
-    strip = np.asarray(fit.crop(rgb, box, size), dtype=np.float32).reshape(-1, 3)
-    gray = strip.mean(axis=1)
-    spread = float(np.percentile(gray, 90) - np.percentile(gray, 10))
+    strip = np.asarray(fit.crop(rgb, box, size)).reshape(-1, 3)
+    low, high = percentiles((strip.sum(axis=1, dtype=np.uint16) // 3).astype(np.uint8), (10, 90))
+    spread = high - low
     if spread > 2 * _EVEN_SPREAD:
         return "borderless"
-    red, green, blue = (float(v) for v in np.median(strip, axis=0))
+    red, green, blue = (percentiles(strip[:, channel], (50,))[0] for channel in range(3))
     level, chroma = (red + green + blue) / 3, max(red, green, blue) - min(red, green, blue)
     if spread > _EVEN_SPREAD:
         return None

@@ -61,16 +61,16 @@ class ModuleExtractor:
 _TEXT = ("bottom_text",)  # Also the way up that the text settled, which every crop needs.
 
 EXTRACTORS: tuple[Extractor, ...] = (
-    ModuleExtractor("bottom_text", 4),
+    ModuleExtractor("bottom_text", 5),
     ModuleExtractor("geometry", 2, _TEXT),
-    ModuleExtractor("collector_line", 1, _TEXT),
-    ModuleExtractor("the_list_mark", 1, _TEXT),
+    ModuleExtractor("collector_line", 2, _TEXT),
+    ModuleExtractor("the_list_mark", 2, _TEXT),
     ModuleExtractor("legal_line", 1, _TEXT),
-    ModuleExtractor("artist", 1, (*_TEXT, "collector_line")),
+    ModuleExtractor("artist", 2, (*_TEXT, "collector_line")),
     ModuleExtractor("art_hash", 3, _TEXT),
-    ModuleExtractor("quality", 3, _TEXT),
+    ModuleExtractor("quality", 4, _TEXT),
     ModuleExtractor("corners", 1),
-    ModuleExtractor("frame", 1, (*_TEXT, "quality")),
+    ModuleExtractor("frame", 2, (*_TEXT, "collector_line", "artist", "quality")),
 )
 
 

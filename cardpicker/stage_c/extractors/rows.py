@@ -28,6 +28,7 @@ class ReadRow:
     right_mm: float
     bottom_mm: float
     glyph_mm: float  #: Median height of its glyphs.
+    cut: bool = False  #: It begins where the picture ends: its first letter may be half of one.
 
     @property
     def text(self) -> str:
@@ -39,6 +40,10 @@ class ReadRow:
         """Mean belief in the words, weighed by their length."""
         letters = sum(len(word.text) for word in self.words)
         return sum(word.confidence * len(word.text) for word in self.words) / letters if letters else 0.0
+
+    def is_whole(self, start: int) -> bool:
+        """Whether what begins at character ``start`` of ``text`` is all there."""
+        return not self.cut or " " in self.text[:start]
 
     def confidence_at(self, start: int, end: int) -> float:
         """Return the lowest belief in the words that cover characters ``start`` to ``end`` of ``text``."""
@@ -52,11 +57,13 @@ class ReadRow:
     def to_json(self) -> JSONValue:
         """Return the row as stored."""
         box = [round(v, 2) for v in (self.left_mm, self.top_mm, self.right_mm, self.bottom_mm)]
+        cut: Reading = {"cut": True} if self.cut else {}
         return {
             "text": self.text,
             "box_mm": [*box],
             "glyph_mm": round(self.glyph_mm, 2),
             "word_confidence": [round(word.confidence, 3) for word in self.words],
+            **cut,
         }
 
 
@@ -99,6 +106,7 @@ def _rows(stored: JSONValue) -> Iterable[ReadRow]:
                 right_mm=box[2],
                 bottom_mm=box[3],
                 glyph_mm=_floats([item.get("glyph_mm", 0.0)])[0],
+                cut=item.get("cut") is True,
             )
 
 

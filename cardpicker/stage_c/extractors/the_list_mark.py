@@ -8,19 +8,22 @@ from cardpicker.stage_c.evidence import ComputeContext, Lexicon, Reading
 from cardpicker.stage_c.extractors.collector_parse import parse_rows
 from cardpicker.stage_c.extractors.geometry import settled_fit
 from cardpicker.stage_c.extractors.rows import ReadPass, ReadRow, passes_of
+from cardpicker.stage_c.imaging.bare_border import find_mark_in_corner
 from cardpicker.stage_c.imaging.decode import NormalizedImage
-from cardpicker.stage_c.imaging.list_mark import UNSEEN, find_mark
+from cardpicker.stage_c.imaging.list_mark import find_mark
 
 
 def extract(
     image: NormalizedImage, so_far: Mapping[str, Reading], context: ComputeContext, lexicon: Lexicon
 ) -> Reading:
-    """Return whether the mark stands beside the collector line; null without a two-row line or in doubt."""
+    """Return whether the mark stands beside a two-row line, else in the border's corner; null in doubt."""
     rows = line_rows(passes_of(so_far.get("bottom_text")), lexicon.set_codes)
-    sight = UNSEEN
-    if rows is not None:
+    fit = settled_fit(image, so_far)
+    if rows is None:
+        sight = find_mark_in_corner(image.gray, fit)
+    else:
         upper, lower = ((row.left_mm, row.top_mm, row.right_mm, row.bottom_mm) for row in rows)
-        sight = find_mark(image.gray, settled_fit(image, so_far), upper, lower)
+        sight = find_mark(image.gray, fit, upper, lower)
     return {"mark": sight.mark, "confidence": sight.confidence}
 
 

@@ -124,7 +124,7 @@ class _Scene:
         start = self._print_start(places, place[1].stop)
         if len(tall) > 1 or start is None or not self._stands_beside(place, start):
             return UNSEEN
-        shape = _likeness(self.relief[place] * (labels[place] == index))
+        shape = likeness(self.relief[place] * (labels[place] == index))
         if shape < CLEAR_SHAPE:
             return UNSEEN
         return MarkSight(mark=True, confidence=round(min(0.99, shape), 3), print_left_mm=start / PX_PER_MM)
@@ -175,7 +175,7 @@ class _Scene:
         return MarkSight(mark=False, confidence=round(1 - stir, 3), print_left_mm=start / PX_PER_MM)
 
 
-def _likeness(shape: NDArray[np.float32]) -> float:
+def likeness(shape: NDArray[np.float32]) -> float:
     """Return the correlation of ``shape``, fitted into a box, with the drawn mark; 0 for another silhouette."""
     levels = np.clip(shape, 0, 1) * 255
     picture = Image.fromarray(levels.astype(np.uint8)).resize(_SHAPE_PX, Image.Resampling.BILINEAR)

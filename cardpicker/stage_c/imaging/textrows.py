@@ -7,30 +7,33 @@ the left and at the right of a card never run into each other. Nothing here read
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
 from PIL import ImageFilter
-from scipy import ndimage
 
 from cardpicker.stage_c.imaging.geometry import BoxMm, CardFit
-from cardpicker.stage_c.imaging.levels import Levels, closed, opened, percentiles, slide_max
+from cardpicker.stage_c.imaging.glyphs import (
+    FIND_PX_PER_MM,
+    Glyph,
+    aligned,
+    chain_glyphs,
+    find_glyphs,
+    stroke_image,
+    without_lines,
+)
+from cardpicker.stage_c.imaging.levels import Levels, percentiles
 
-FIND_PX_PER_MM = 12
-STROKE_LEVELS = (0.35, 0.55)  #: Of the strongest stroke nearby.
-STROKE_MM = 0.6  #: Anything thicker is no stroke of small print.
-GLYPH_HEIGHT_MM = (0.55, 2.3)
-GLYPH_WIDTH_MM = 9.0  #: Blurred letters run together; a frame line is longer still.
-ROW_GAP_MM = 2.6  #: Between a number and its rarity; the left and right blocks are farther apart.
 ROW_MIN_WIDTH_MM = 2.2
 EXTEND_GAP_MM, EXTEND_MM, EXTEND_CLARITY = 1.3, 6.0, 4.5
 MAX_ROWS, MAX_ROWS_UNSURE = 7, 9
 CUT_MM, SURE_FIT = 0.2, 0.8
 MARGIN_MM = 0.7
-LINE_MM = (4.5, 2.8)  #: Straight runs at least this wide or this high are frame lines, not letters.
 CLEAR_OF_NOISE = 2.2  #: Stroke height over the median of the row's box; texture alone stays below.
 FAINT = 0.4  #: Of the strongest row's contrast: below it nothing is text when something stronger is.
+STRAY = 0.25  #: The weight of a chain none of whose neighbors stand in line.
+RIVAL, MIN_RIVAL_GLYPHS = 0.3, 6  #: Of the score.
 TEXT_HEIGHT_PX = 30  #: Height of capitals at which the models read best.
 PX_PER_MM = (16.0, 40.0)
 
@@ -47,15 +50,7 @@ class TextRow:
     clarity: float  #: Contrast over the median stroke height of its box.
     margin_mm: float = MARGIN_MM  #: Shown left of the box.
     score: float  #: Likelihood of being the text where rows of both polarities overlap.
-
-
-@dataclass(frozen=True, slots=True)
-class _Glyph:
-    left: int
-    top: int
-    right: int
-    bottom: int
-    energy: float
+    rival: TextRow | None = None  #: The row of the other polarity at its place, where that is nearly as likely.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -87,13 +82,25 @@ def find_rows(gray: Levels, fit: CardFit, band_mm: BoxMm) -> tuple[TextRow, ...]
         # Where the card is placed well, what the band cuts off is half a line of rules text.
         noise = noise or (fit.confidence >= SURE_FIT and row.box_mm[1] < band_mm[1] + CUT_MM)
         if not noise and not any(_overlap(row.box_mm, other.box_mm) > 0.3 for other in chosen):
-            chosen.append(row)
+            chosen.append(replace(row, rival=_rival(row, rows)))
     return tuple(
         sorted(
             chosen[: MAX_ROWS if fit.confidence >= SURE_FIT else MAX_ROWS_UNSURE],
             key=lambda row: (row.box_mm[1], row.box_mm[0]),
         )
     )
+
+
+def _rival(row: TextRow, rows: Sequence[TextRow]) -> TextRow | None:
+    near = (
+        other
+        for other in rows
+        if other.light != row.light
+        and other.score >= RIVAL * row.score
+        and _overlap(other.box_mm, row.box_mm) > 0.5
+        and other.glyphs >= MIN_RIVAL_GLYPHS
+    )
+    return max(near, key=lambda other: (other.score, other.box_mm), default=None)
 
 
 def _stretch(band: Levels) -> Levels:
@@ -112,77 +119,13 @@ def _overlap(a: BoxMm, b: BoxMm) -> float:
     return wide * high / min((a[2] - a[0]) * (a[3] - a[1]), (b[2] - b[0]) * (b[3] - b[1]))
 
 
-def stroke_image(gray: Levels, light: bool, px_per_mm: float) -> Levels:
-    """Return how much each pixel stands out as a thin light (or dark) stroke, in gray levels."""
-    size = max(3, int(STROKE_MM * px_per_mm) | 1)
-    return gray - opened(gray, (size, size)) if light else closed(gray, (size, size)) - gray
-
-
 def _rows_of(band: Levels, light: bool, left_mm: float, top_mm: float) -> list[TextRow]:
-    strokes = _without_lines(stroke_image(band, light, FIND_PX_PER_MM))
+    strokes = without_lines(stroke_image(band, light, FIND_PX_PER_MM))
     page = _Page(band=band, strokes=strokes, light=light, left_mm=left_mm, top_mm=top_mm)
-    return [row for chain in _chains(_glyphs(strokes)) if (row := _row(chain, page)) is not None]
+    return [row for chain in chain_glyphs(find_glyphs(strokes)) if (row := _row(chain, page)) is not None]
 
 
-def _glyphs(strokes: Levels) -> list[_Glyph]:
-    """Return the connected strokes of a letter's size; two rows that touch are parted at a higher level.
-
-    A low level keeps thin strokes whole, a high one parts rows whose letters touch.
-    """
-    around = slide_max(strokes, (FIND_PX_PER_MM | 1, 2 * FIND_PX_PER_MM | 1))
-    rest = strokes > 14
-    glyphs: list[_Glyph] = []
-    low, high = (mm * FIND_PX_PER_MM for mm in GLYPH_HEIGHT_MM)
-    for level in STROKE_LEVELS:
-        inked = rest & (strokes > around * np.float32(level))
-        labels, count = ndimage.label(inked, structure=np.ones((3, 3)))
-        which = labels[inked]
-        areas = np.bincount(which, minlength=count + 1)
-        energies = np.bincount(which, strokes[inked], count + 1) / np.maximum(areas, 1)
-        labels[inked] = np.where(areas[which] >= low, which, 0)  # Most are specks, too small for any glyph.
-        rest = np.zeros_like(rest)
-        for index, place in enumerate(ndimage.find_objects(labels), start=1):
-            if place is None:
-                continue
-            height, width = place[0].stop - place[0].start, place[1].stop - place[1].start
-            if high < height <= 2 * high:
-                rest[place] |= labels[place] == index
-            elif low <= height <= high and width <= GLYPH_WIDTH_MM * FIND_PX_PER_MM and width <= 14 * height:
-                glyphs.append(
-                    _Glyph(place[1].start, place[0].start, place[1].stop, place[0].stop, float(energies[index]))
-                )
-    return glyphs
-
-
-def _without_lines(strokes: Levels) -> Levels:
-    """Take away the straight lines of a frame, whose brightness would hide the print beside them."""
-    wide, high = (int(mm * FIND_PX_PER_MM) | 1 for mm in LINE_MM)
-    return strokes - np.maximum(opened(strokes, (1, wide)), opened(strokes, (high, 1)))
-
-
-def _chains(glyphs: Sequence[_Glyph]) -> list[list[_Glyph]]:
-    """Join glyphs, from left to right, to the row whose last glyph stands beside them."""
-    chains: list[list[_Glyph]] = []
-    for glyph in sorted(glyphs, key=lambda g: (g.left, g.top)):
-        best: list[_Glyph] | None = None
-        nearest = ROW_GAP_MM * FIND_PX_PER_MM
-        for chain in chains:
-            recent = chain[-2:]  # A pen or a comma stands off the line; the letters before it do not.
-            top, bottom = min(g.top for g in recent), max(g.bottom for g in recent)
-            shared = min(glyph.bottom, bottom) - max(glyph.top, top)
-            if shared < 0.6 * max(1, min(glyph.bottom - glyph.top, bottom - top)):
-                continue
-            gap = glyph.left - max(g.right for g in recent)
-            if gap < nearest:
-                best, nearest = chain, gap
-        if best is None:
-            chains.append([glyph])
-        else:
-            best.append(glyph)
-    return chains
-
-
-def _row(chain: Sequence[_Glyph], page: _Page) -> TextRow | None:
+def _row(chain: Sequence[Glyph], page: _Page) -> TextRow | None:
     if len(chain) < 2:
         return None
     left, right = min(g.left for g in chain), max(g.right for g in chain)
@@ -209,7 +152,7 @@ def _row(chain: Sequence[_Glyph], page: _Page) -> TextRow | None:
         contrast=contrast,
         glyphs=len(chain),
         clarity=clarity,
-        score=contrast * len(chain) * (1.0 if _stands_out(page.band[inside], page.light) else 0.4),
+        score=contrast * len(chain) * (STRAY + aligned(chain)) * _stand_out(page.band[inside], page.light),
     )
 
 
@@ -237,10 +180,12 @@ def _extent(strip: Levels, left: int, right: int, level: float) -> tuple[int, in
     return first, last
 
 
-def _stands_out(pixels: Levels, light: bool) -> bool:
-    """Whether the pixels farthest from the ground are light (or dark): text covers less of its box than the ground."""
+def _stand_out(pixels: Levels, light: bool) -> float:
+    """Return how far the pixels off the ground are light (or dark), 0.4 to 1: text covers less of its box than the ground."""
     dark_end, ground, light_end = percentiles(pixels, (4, 50, 96))
-    return (light_end - ground >= ground - dark_end) == light
+    lighter, darker = light_end - ground, ground - dark_end
+    ours, others = (lighter, darker) if light else (darker, lighter)
+    return float(np.clip(ours / max(1.0, others) - 0.2, 0.4, 1.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
