@@ -37,6 +37,9 @@ def test_each_field_is_counted_and_what_failed_is_shown(tmp_path: Path) -> None:
     assert found["groups"]["all"]["number"] == {"right": 1, "wrong": 1, "blank": 0}
     assert found["groups"]["kind proxy-render"]["set"] == {"right": 2, "wrong": 0, "blank": 0}
     assert found["failures"]["ajanis-pridemate-fdn.jpg"]["number"] == "wrong: 135 / 999"
+    assert found["targets"]["pairs_right"] == {"value": 0.5, "target": 0.85, "rows": 2, "met": False}
+    assert found["targets"]["clear_pairs_right"]["rows"] == 2
+    assert found["targets"]["pairs_wrong"] == {"value": 1, "target": 1, "rows": 2, "met": True}
     with Image.open(sheet) as picture:
         assert picture.height >= 150 * len(found["failures"])
 

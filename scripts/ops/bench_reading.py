@@ -34,6 +34,13 @@ from cardpicker.stage_d.matching import normalize_number
 FRAMES = ("1993", "1997", "2003", "2015", "borderless")
 FIELDS = ("number", "set", "artist", "language", "year", "frame")
 VERDICTS = ("right", "wrong", "blank")
+CLEAR_WIDTH_PX = 450
+MIN_RIGHT_CLEAR, MIN_RIGHT, MAX_WRONG = 0.95, 0.85, 1
+TARGETS = {
+    "clear_pairs_right": f"number and set both right, no photograph, at least {CLEAR_WIDTH_PX} px wide",
+    "pairs_right": "number and set both right, all that print both",
+    "pairs_wrong": "number or set wrong",
+}
 SHEET_BAND_MM = (-2.0, 77.0, 65.0, 90.0)
 SHEET_SIZE = (804, 156)
 CAPTION_PX = 18
@@ -61,6 +68,14 @@ class Failure:
     fields: Mapping[str, str]  #: Field to "verdict: read instead of printed".
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Number and set of a card that prints both."""
+
+    verdict: str  #: Right when both are, wrong when either is.
+    clear: bool  #: No photograph, and at least ``CLEAR_WIDTH_PX`` wide.
+
+
 @dataclass(slots=True, kw_only=True)
 class Result:
     """All that one run found."""
@@ -68,6 +83,7 @@ class Result:
     groups: dict[str, Score] = field(default_factory=lambda: defaultdict(Score))
     failures: list[Failure] = field(default_factory=list)
     invented: list[str] = field(default_factory=list)  #: Files with a number where none is printed.
+    pairs: list[Pair] = field(default_factory=list)
 
 
 def open_lines(path: Path) -> Iterator[dict[str, object]]:
@@ -134,7 +150,7 @@ def judge(name: str, read: str | None, printed: str) -> str:
     return "right" if read == printed else "wrong"
 
 
-def score(row: Row, readings: Mapping[str, Reading], result: Result) -> None:
+def score(row: Row, readings: Mapping[str, Reading], result: Result, *, width_px: int = 0) -> None:
     """Add one card's verdicts to ``result``."""
     read, printed = read_fields(readings), truths(row)
     failed: dict[str, str] = {}
@@ -145,6 +161,12 @@ def score(row: Row, readings: Mapping[str, Reading], result: Result) -> None:
             result.groups[group].add(name, verdict)
         if verdict == "wrong" or (verdict == "blank" and name != "frame"):  # The frame abstains by design.
             failed[name] = f"{verdict}: {read.get(name, '-')} / {value}"
+    if "number" in printed and "set" in printed:
+        verdicts = {judge(name, read.get(name), printed[name]) for name in ("number", "set")}
+        verdict = next(name for name in ("wrong", "blank", "right") if name in verdicts)
+        result.pairs.append(
+            Pair(verdict=verdict, clear=row.get("kind") != "photo" and width_px >= CLEAR_WIDTH_PX),
+        )
     if "number" in read and "number" not in printed:
         result.invented.append(row["file"])
     if failed:
@@ -161,7 +183,10 @@ def measure(images: Path, rows: Sequence[Row], lexicon: Lexicon, artists: Mappin
             continue
         known = sorted({artist for key in name_keys(row.get("name", "")) for artist in artists.get(key, ())})
         found = compute_card_evidence(path.read_bytes(), ComputeContext(artists=tuple(known)))
-        score(row, found.readings if isinstance(found, CardEvidence) else {}, result)
+        if isinstance(found, CardEvidence):
+            score(row, found.readings, result, width_px=min(found.width_px, found.height_px))
+        else:
+            score(row, {}, result)
     return result
 
 
@@ -175,6 +200,27 @@ def table(result: Result) -> list[str]:
         rows.append([group, *("" if cell == "0/0/0" else cell for cell in cells)])
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def targets(result: Result) -> dict[str, dict[str, float | bool]]:
+    """Return how often number and set are both right, and how often they are wrong, against what is aimed at."""
+    clear = [pair for pair in result.pairs if pair.clear]
+    wrong = sum(pair.verdict == "wrong" for pair in result.pairs)
+    shares = {
+        "clear_pairs_right": (_share_right(clear), MIN_RIGHT_CLEAR, len(clear)),
+        "pairs_right": (_share_right(result.pairs), MIN_RIGHT, len(result.pairs)),
+    }
+    found: dict[str, dict[str, float | bool]] = {
+        name: {"value": round(value, 4), "target": target, "rows": rows, "met": value >= target}
+        for name, (value, target, rows) in shares.items()
+    }
+    return found | {
+        "pairs_wrong": {"value": wrong, "target": MAX_WRONG, "rows": len(result.pairs), "met": wrong <= MAX_WRONG}
+    }
+
+
+def _share_right(pairs: Sequence[Pair]) -> float:
+    return sum(pair.verdict == "right" for pair in pairs) / len(pairs) if pairs else 0.0
 
 
 def draw_sheet(images: Path, failures: Sequence[Failure], path: Path) -> None:
@@ -223,9 +269,15 @@ def main() -> int:
     if arguments.json:
         groups = {group: score.counts for group, score in result.groups.items()}
         failures = {failure.file: dict(failure.fields) for failure in result.failures}
-        print(json.dumps({"groups": groups, "failures": failures, "numbers_invented": result.invented}))
+        report = {"groups": groups, "failures": failures, "numbers_invented": result.invented}
+        print(json.dumps(report | {"targets": targets(result)}))
         return 0
     print("right/wrong/blank\n" + "\n".join(table(result)))
+    for name, target in targets(result).items():
+        aim = f"{'at most' if name == 'pairs_wrong' else 'at least'} {target['target']:g}"
+        print(
+            f"{TARGETS[name]}: {target['value']:g} of {target['rows']:g} rows, {aim}: {'yes' if target['met'] else 'no'}"
+        )
     print(f"numbers where none is printed: {', '.join(result.invented) or 'none'}")
     print(f"{len(result.failures)} cards failed in some field: {arguments.sheet}")
     return 0
