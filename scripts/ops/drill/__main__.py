@@ -11,8 +11,9 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from scripts.ops.drill.faults import Fault, choose
+from scripts.ops.drill.faults import DISK_FULL, Fault, choose
 from scripts.ops.drill.rig import FULL, QUICK, Rig, built_rig
+from scripts.ops.drill.small_disk import why_not
 
 if TYPE_CHECKING:
     from scripts.ops.drill.rounds import Round
@@ -28,7 +29,10 @@ def main(arguments: Sequence[str]) -> int:
     """Run the drill."""
     options = _parser().parse_args(arguments)
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
-    faults = choose(options.rounds, seed, options.only)
+    no_disk = why_not()
+    faults = choose(options.rounds, seed, options.only, with_disk=not no_disk)
+    if no_disk:
+        print(f"left out: {DISK_FULL}, since {no_disk}", file=sys.stderr)
     if not faults:
         print(f"no round to play: no fault is named like {options.only!r}", file=sys.stderr)
         return 2
@@ -37,10 +41,11 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     repeat = shlex.join([*arguments, *([] if options.seed is not None else ["--seed", str(seed)])])
     print(f"seed {seed}: repeat with {repeat}", flush=True)
+    fills_disk = any(fault.name == DISK_FULL for fault in faults)
     # However it is asked to end, what it has started ends first.
     for signum in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(signum, lambda signum, frame: sys.exit(128 + signum))
-    with built_rig(QUICK if options.quick else FULL, keep=options.keep_logs) as rig:
+    with built_rig(QUICK if options.quick else FULL, keep=options.keep_logs, small_disk=fills_disk) as rig:
         return _drill(rig, faults, seed, quick=options.quick)
 
 

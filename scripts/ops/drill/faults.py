@@ -10,12 +10,14 @@ import signal
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from django.db import OperationalError, connection
+from django.db import DatabaseError, OperationalError, connection
 
 from scripts.ops.drill import processes
 from scripts.ops.drill.image_server import Mode
 from scripts.ops.drill.rig import Rig
 
+DISK_FULL = "disk of PostgreSQL full"
+LOG_SEGMENTS = 100  #: More than a server keeps ready.
 Strike = Callable[[Rig, random.Random], "Blow | None"]
 #: Sessions are found by the port of their client, since a server knows no process of another host.
 _TERMINATE = """
@@ -42,20 +44,27 @@ class Fault:
     strike: Strike  #: None: there is no such target now.
     workers_hit: int  #: Batches that it can interrupt.
     needs_batch: bool  #: Whether its target exists only while a batch runs.
+    comes_early: bool = False  #: Whether it says nothing unless most of the work is ahead.
 
 
-def all_faults() -> list[Fault]:
-    """Return every fault that the drill knows."""
-    return [*_process_faults(), *_session_faults(), *_server_faults(), *_web_faults()]
+def all_faults(*, with_disk: bool) -> list[Fault]:
+    """Return every fault that can be done here."""
+    disk = (
+        [Fault(name=DISK_FULL, strike=_fill_disk, workers_hit=5, needs_batch=True, comes_early=True)]
+        if with_disk
+        else []
+    )
+    return [*_process_faults(), *_session_faults(), *_server_faults(), *_web_faults(), *disk]
 
 
-def choose(rounds: int, seed: int, only: str = "") -> list[Fault]:
+def choose(rounds: int, seed: int, only: str = "", *, with_disk: bool = False) -> list[Fault]:
     """Return a fault for each round: all of them in a random order, then all again, so that none is left out by chance.
 
     Args:
         only: a regular expression that the names of the faults contain.
+        with_disk: whether the database has a disk of its own that can be filled.
     """
-    faults = [fault for fault in all_faults() if re.search(only, fault.name, re.IGNORECASE)]
+    faults = [fault for fault in all_faults(with_disk=with_disk) if re.search(only, fault.name, re.IGNORECASE)]
     rng = random.Random(seed)
     laps = -(-rounds // len(faults)) if faults else 0
     return [fault for _ in range(laps) for fault in rng.sample(faults, len(faults))][:rounds]
@@ -192,6 +201,34 @@ def _kill_server(rig: Rig, _: random.Random) -> Blow:
 def _stop_server(rig: Rig, _: random.Random) -> Blow:
     rig.database.stop()
     return Blow(hit="server", undo=rig.database.start, undo_after_s=rig.clocks.stop_s)
+
+
+def _fill_disk(rig: Rig, rng: random.Random) -> Blow | None:
+    """Fill the database's disk; an operator makes room, and starts the server if it has given up.
+
+    A table that cannot grow is an error of its statement. Where the write-ahead log cannot grow either, the server ends.
+    """
+    disk = rig.disk
+    if disk is None:
+        return None
+
+    def make_room() -> None:
+        disk.clear()
+        rig.database.start()
+
+    disk.fill()
+    log_too = rng.random() < 0.5
+    if log_too:
+        _use_up_log()
+    return Blow(hit="tables and log" if log_too else "tables", undo=make_room, undo_after_s=rig.clocks.stop_s)
+
+
+def _use_up_log() -> None:
+    """Have the server begin new segments of its log until there is no room for one."""
+    with contextlib.suppress(DatabaseError), connection.cursor() as cursor:
+        for _ in range(LOG_SEGMENTS):
+            cursor.execute("SELECT txid_current()")
+            cursor.execute("SELECT pg_switch_wal()")
 
 
 def _web_faults() -> list[Fault]:

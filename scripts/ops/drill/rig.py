@@ -15,6 +15,7 @@ from scripts.ops.drill.cluster import Cluster, Cron
 from scripts.ops.drill.database import DrillDatabase, make_folder
 from scripts.ops.drill.image_server import ImageServer
 from scripts.ops.drill.reads import ReadCounter
+from scripts.ops.drill.small_disk import SmallDisk
 
 BATCH = 10
 SLOTS = 2
@@ -46,6 +47,7 @@ class Rig:
     cron: Cron
     web: ImageServer
     reads: ReadCounter
+    disk: SmallDisk | None  #: The database's, where it has one of its own.
 
     @property
     def images(self) -> Path:
@@ -84,16 +86,20 @@ def drill_environment(folder: Path, clocks: Clocks) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def built_rig(clocks: Clocks, *, keep: bool, changes: Mapping[str, str] = MappingProxyType({})) -> Iterator[Rig]:
+def built_rig(
+    clocks: Clocks, *, keep: bool, small_disk: bool = False, changes: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Rig]:
     """Start a database and set Django up on it; the cluster is started by whoever supervises it.
 
     Args:
         keep: leave the logs where they are at the end.
+        small_disk: give the database a disk of its own that can be filled.
         changes: settings other than the drill's.
     """
     folder = make_folder()
     environment = {**drill_environment(folder, clocks), **changes}
     database = DrillDatabase(folder)
+    disk = SmallDisk(database.place.home) if small_disk else None
     (folder / "images").mkdir()
     cluster = Cluster(folder / "cluster.log", environment)
     cron = Cron(folder / "sweep.log", environment, clocks.sweep_every_s)
@@ -109,12 +115,15 @@ def built_rig(clocks: Clocks, *, keep: bool, changes: Mapping[str, str] = Mappin
             cron=cron,
             web=web,
             reads=ReadCounter(folder / "images"),
+            disk=disk,
         )
     finally:
         cluster.kill()
         cron.finish(0)
         web.stop()
         database.remove()
+        if disk is not None:
+            disk.remove()
         if keep:
             print(f"logs: {folder}")
         else:

@@ -80,7 +80,7 @@ def _strike(rig: Rig, fault: Fault, rng: random.Random, moment_s: float) -> Blow
     if fault.needs_batch:
         _within(TARGET_PATIENCE_S, lambda: bool(busy_pids()), rig.cluster.supervise)
         # A batch takes a few seconds, of which the moment shall be one.
-        moment_s *= 0.5
+        moment_s *= 0.1 if fault.comes_early else 0.5
     time.sleep(moment_s)
     found: list[Blow] = []
 
