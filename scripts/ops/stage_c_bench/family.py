@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from statistics import median
@@ -67,7 +67,7 @@ class Watched:
     """What a watched block used."""
 
     wall_s: float = 0.0
-    shares_s: Mapping[str, float] = field(default_factory=dict)
+    shares_s: dict[str, float] = field(default_factory=dict)
     others_cores: float = 0.0
     samples: list[Sample] = field(default_factory=list)
 
@@ -91,10 +91,13 @@ class Watched:
 def watched(family: Family) -> Iterator[Watched]:
     """Watch CPU and memory for the length of the block; the figures are there after it."""
     found, over = Watched(), threading.Event()
+    watching_s = 0.0
 
     def keep_sampling() -> None:
+        nonlocal watching_s
         while not over.wait(SAMPLE_S):
             found.samples.append(family.sample())
+        watching_s = time.thread_time()
 
     thread = threading.Thread(target=keep_sampling, daemon=True, name="memory")
     before, host_before, started = family.cpu_s(), _host_busy_s(), time.monotonic()
@@ -109,6 +112,8 @@ def watched(family: Family) -> Iterator[Watched]:
         after = family.cpu_s()
         found.shares_s = {role: max(0.0, after[role] - before.get(role, 0.0)) for role in after}
         others_s = _host_busy_s() - host_before - sum(found.shares_s.values())
+        # To watch is no part of what is watched.
+        found.shares_s["parent"] = max(0.0, found.shares_s["parent"] - watching_s)
         found.others_cores = max(0.0, others_s / found.wall_s)
 
 
