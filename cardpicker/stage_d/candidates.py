@@ -85,6 +85,11 @@ class Candidate:
         return self.layout in APART_LAYOUTS
 
     @property
+    def is_stamped(self) -> bool:
+        """Whether it is a prerelease card that only a date stamp tells from the ordinary card."""
+        return self.set_code in STAMPED_SETS and self.number.endswith("s")
+
+    @property
     def dated(self) -> datetime.date | None:
         """The release that its copyright line can be held against; List reprints bear the original's line."""
         return None if self.set_code in LIST_SETS else self.released_at
@@ -130,7 +135,7 @@ def printed_lines(set_code: str, number: str, layout: str = "") -> tuple[Line, .
         lines.insert(0, ("frf", number))
     elif len(set_code) > 3 and set_code[0] in "pt":
         lines.insert(0, (set_code[1:], number))
-    if set_code in STAMPED_SETS and number.endswith("s"):
+    if set_code in STAMPED_SETS and number.endswith("s"):  # As in ``is_stamped``.
         lines.insert(0, (set_code[1:], number[:-1]))
     likeliest_set, likeliest_number = lines[0]
     if layout == "meld" and likeliest_number.endswith("b"):

@@ -49,8 +49,9 @@ def judge_join_key(subject: Subject, earlier: Sequence[Verdict] = ()) -> Verdict
     if not matches:
         return Abstained(reason=SkipReason.NUMBER_FITS_NONE, survivors=_ids(of_set))
     matches = narrow_same_line(matches, readings)
-    if len(matches) > 1:
+    if len(left := _unstamped(matches)) > 1:
         return Abstained(reason=SkipReason.SAME_LINE, survivors=_ids(matches))
+    matches = left
     if _artist_agrees(readings.artist, matches[0]) is False and _near_rivals(
         matches[0], readings, readings.number, of_set
     ):
@@ -87,6 +88,11 @@ def narrow_same_line(matches: Sequence[Candidate], readings: Readings) -> list[C
     return left
 
 
+def _unstamped(matches: Sequence[Candidate]) -> list[Candidate]:
+    """Return those without a prerelease's date stamp, or all where each has one: a stamp lies large across the art."""
+    return [match for match in matches if not match.is_stamped] or list(matches)
+
+
 def mark_contradicts(readings: Readings, candidate: Candidate) -> bool:
     """Tell whether the mark of The List was seen on what is no reprint of it, or surely not on what is one."""
     return readings.list_mark is not None and readings.list_mark != (candidate.set_code in LIST_SETS)
@@ -117,6 +123,8 @@ def _by_number(readings: Readings, number: str, candidates: Sequence[Candidate])
     matches = [candidate for candidate in pool if number in candidate.printed_numbers]
     if len(matches) > 1:
         matches = [match for match in matches if not mark_contradicts(readings, match)] or matches
+    if len(left := _unstamped(matches)) == 1:
+        matches = left
     if len(matches) > 1:
         return Abstained(reason=SkipReason.AMBIGUOUS, survivors=_ids(matches))
     if not matches:

@@ -183,6 +183,8 @@ def test_promos_with_the_same_line_are_ambiguous_and_with_a_printed_suffix_are_n
         assert isinstance(judged, Abstained)
         assert judged.reason is SkipReason.SAME_LINE
         assert set(judged.survivors) == {1, 2, 3}
+    assert outcome(verdict(same_line[0], same_line[2], set_code="frf", number="146")) == (1, 0.85)
+    assert outcome(verdict(same_line[0], same_line[2], number="146")) == (1, 0.75)
     assert outcome(verdict(plain, prerelease, set_code="eld", number="138")) == (4, 0.85)
     assert outcome(verdict(plain, prerelease, set_code="eld", number="138s")) == (5, 0.85)
 

@@ -64,6 +64,7 @@ BRISELA = (
 MAYOR = (Real("Mayor of Avabruck // Howlpack Alpha", "isd", "193", "transform"),)
 TREASURE = (Real("Treasure", "t2x2", "20", "token"), Real("Treasure", "txln", "7", "token"))
 PINGER = (Real("Impervious Greatwurm", "grn", "273"), Real("Impervious Greatwurm", "pgrn", "273p"))
+SERPOPARD = (Real("Prowling Serpopard", "akh", "180"), Real("Prowling Serpopard", "pakh", "180s"))
 TEFERI = (Real("Teferi, Hero of Dominaria", "med", "GR6"), Real("Teferi, Hero of Dominaria", "dom", "207"))
 
 
@@ -76,6 +77,8 @@ TEFERI = (Real("Teferi, Hero of Dominaria", "med", "GR6"), Real("Teferi, Hero of
         ("Brisela, Voice of Nightmares", ("015/205 M", "EMN • EN  CLINT CEARLEY"), BRISELA, "15b"),
         ("Bruna, the Fading Light", ("015a/205 R", "EMN • EN  CLINT CEARLEY"), BRISELA, "15a"),
         ("Treasure", ("020/024 T", "2X2 • EN  CHUCK LUKACS"), TREASURE, "20"),
+        # A prerelease card with this line would bear a date stamp.
+        ("Prowling Serpopard", ("180/269 R", "AKH • EN  TYLER JACOBSON"), SERPOPARD, "180"),
         # Totals that say nothing: a promo beyond its set's size, a set of eight that has nine, one read wrong.
         ("Impervious Greatwurm", ("273/259 M Buy-a-Box", "GRN•EN  SIMON DOMINIC"), PINGER, "273"),
         ("Impervious Greatwurm", ("273/529 M", "GRN•EN  SIMON DOMINIC"), PINGER, "273"),
