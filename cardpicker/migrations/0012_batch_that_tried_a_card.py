@@ -1,6 +1,5 @@
 """Keep with each card the batch that tried it last, so that a run leads to the cards it failed on."""
 
-
 from django.db import migrations, models
 
 

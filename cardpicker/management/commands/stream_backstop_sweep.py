@@ -41,7 +41,9 @@ class Command(BaseCommand):
         except (SlotConnectionError, TransactionPoolerError) as error:
             raise CommandError(str(error)) from error
         except (OperationalError, InterfaceError) as error:
-            raise CommandError(f"the database is away or cannot do its work; the next sweep takes up from here: {error}") from error
+            raise CommandError(
+                f"the database is away or cannot do its work; the next sweep takes up from here: {error}"
+            ) from error
         if report is None:
             self.stdout.write(f"sweep: {ALREADY_RUNNING}")
             return
