@@ -78,3 +78,14 @@ def test_dark_print_over_a_mottled_frame_is_read(seed: int) -> None:
         draw.text((left_mm * PX_PER_MM, base_mm * PX_PER_MM), text, fill=(10, 8, 6), font=font, anchor="ls")
 
     assert evidence(picture).collector_number == "174"
+
+
+def test_specks_at_the_edge_do_not_make_a_row_cut() -> None:
+    """What counts is where its first letter is, not how far noise draws the row out."""
+    picture = card(bleed_mm=3.175)
+    draw = ImageDraw.Draw(picture)
+    for x_mm in (0.7, 1.4, 2.1, 2.8, 3.5):
+        left, top = (x_mm + 3.175) * PX_PER_MM, (83.0 + 3.175) * PX_PER_MM
+        draw.rectangle((left, top, left + 3, top + 3), fill=(150, 150, 150))
+
+    assert evidence(picture).collector_number == "123"

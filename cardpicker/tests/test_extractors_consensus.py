@@ -65,3 +65,13 @@ def test_a_look_alike_code_needs_a_clear_reading(confidence: float) -> None:
     found = agree([line]).set
 
     assert (found is not None and found.code.known) is (confidence > 0.5)
+
+
+def test_a_size_that_the_readings_differ_in_is_not_known() -> None:
+    """The number they agree on stands, the size of its set does not."""
+    lines = [reading("182/240 C", 0.8), reading("182/249 C", 0.8)]
+
+    agreed = agree(lines)
+
+    assert agreed.number is not None
+    assert (agreed.number.number, agreed.number.set_size) == ("182", None)

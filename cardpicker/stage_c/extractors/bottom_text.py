@@ -71,7 +71,7 @@ class BandReader:
         read = self._engine.read(packed.pixels, layout=Layout.LINE if len(rows) == 1 else Layout.BLOCK)
         first = fit.clip(self._band(fit))[0]
         found = []
-        for row, words in zip(rows, join_rows(read.words, packed.spans), strict=True):
+        for index, (row, words) in enumerate(zip(rows, join_rows(read.words, packed.spans), strict=True)):
             parts = [(part, word.confidence) for word in words for part in word.text.split()]
             if parts:
                 left, top, right, bottom = row.box_mm
@@ -83,7 +83,7 @@ class BandReader:
                         right_mm=right,
                         bottom_mm=bottom,
                         glyph_mm=row.glyph_height_mm,
-                        cut=left < first + CUT_MM,
+                        cut=packed.x_mm(index, words[0].box_px[0]) < first + CUT_MM,
                     )
                 )
         return ReadPass(variant=variant, rows=tuple(found))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cardpicker.stage_c.extractors.collector_parse import LineRead, NumberRead, SetRead
 
@@ -48,6 +48,8 @@ def agree(lines: Sequence[LineRead]) -> AgreedLine:
     if others and others[0][1] >= count:
         return AgreedLine(number=None, set=set_read, confidence=0.0, supporters=0, readings=readings)
     belief = _belief(best, count, bool(others), set_read)
+    sizes = {n.set_size for n in numbers if n.number == top and n.set_size is not None}
+    best = best if len(sizes) == 1 else replace(best, set_size=None)
     return AgreedLine(
         number=best if belief >= FAIR else None, set=set_read, confidence=belief, supporters=count, readings=readings
     )

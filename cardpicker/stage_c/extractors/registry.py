@@ -61,9 +61,9 @@ class ModuleExtractor:
 _TEXT = ("bottom_text",)  # Also the way up that the text settled, which every crop needs.
 
 EXTRACTORS: tuple[Extractor, ...] = (
-    ModuleExtractor("bottom_text", 5),
+    ModuleExtractor("bottom_text", 6),
     ModuleExtractor("geometry", 2, _TEXT),
-    ModuleExtractor("collector_line", 2, _TEXT),
+    ModuleExtractor("collector_line", 3, _TEXT),
     ModuleExtractor("the_list_mark", 2, _TEXT),
     ModuleExtractor("legal_line", 1, _TEXT),
     ModuleExtractor("artist", 2, (*_TEXT, "collector_line")),

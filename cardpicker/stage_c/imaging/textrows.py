@@ -35,6 +35,7 @@ FAINT = 0.4  #: Of the strongest row's contrast: below it nothing is text when s
 STRAY = 0.25  #: The weight of a chain none of whose neighbors stand in line.
 RIVAL, MIN_RIVAL_GLYPHS = 0.3, 6  #: Of the score.
 TEXT_HEIGHT_PX = 30  #: Height of capitals at which the models read best.
+PAGE_GAP_PX = 15
 PX_PER_MM = (16.0, 40.0)
 
 
@@ -197,6 +198,10 @@ class PackedRows:
     scales: tuple[float, ...]  #: Pixels per millimeter of each row.
     lefts_mm: tuple[float, ...]
 
+    def x_mm(self, row: int, x_px: int) -> float:
+        """Return where column ``x_px`` lies on the card, for the row of that index."""
+        return self.lefts_mm[row] + (x_px - PAGE_GAP_PX) / self.scales[row]
+
 
 def pack_rows(
     gray: Levels, fit: CardFit, rows: Sequence[TextRow], *, strokes_only: bool, zoom: float = 1.0
@@ -217,7 +222,7 @@ def pack_rows(
         strips.append(_clean(pixels, row, scale, strokes_only))
         scales.append(scale)
         lefts.append(box[0])
-    gap = TEXT_HEIGHT_PX // 2
+    gap = PAGE_GAP_PX
     width = max(strip.shape[1] for strip in strips) + 2 * gap
     page = np.full((sum(strip.shape[0] + gap for strip in strips) + gap, width), 255, dtype=np.uint8)
     spans, y = [], gap
