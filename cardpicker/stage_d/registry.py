@@ -11,6 +11,7 @@ from cardpicker.models import VoteSource
 from cardpicker.stage_d.fallback import judge_fallback
 from cardpicker.stage_d.join_key import judge_join_key
 from cardpicker.stage_d.locking import LockedCard
+from cardpicker.stage_d.scorer_parameters import scorer_parameters
 from cardpicker.stage_d.slow_path import judge_slow_path, store_review_items
 from cardpicker.stage_d.subjects import Subject
 from cardpicker.stage_d.verdicts import CalculatorReport, Verdict
@@ -29,22 +30,25 @@ class Calculator:
 
     name: str
     version: int  #: Raised with every change to its rules, so that what it judged is judged again.
+    parameters: str = ""  #: Digest of what it judges by beside its rules; another one has the same effect.
     judge: Judge
     store: Store
 
 
-def _voting(name: str, version: int, source: VoteSource, judge: Judge) -> Calculator:
-    return Calculator(name=name, version=version, judge=judge, store=partial(store_machine_votes, name, source))
+def _voting(name: str, version: int, source: VoteSource, judge: Judge, parameters: str = "") -> Calculator:
+    store = partial(store_machine_votes, name, source)
+    return Calculator(name=name, version=version, judge=judge, store=store, parameters=parameters)
 
 
-JOIN_KEY = _voting("stage-d-join-key-v1", 3, VoteSource.OCR, judge_join_key)
-FALLBACK = _voting("stage-d-fallback-v1", 2, VoteSource.DEDUCTION, judge_fallback)
+JOIN_KEY = _voting("stage-d-join-key-v1", 4, VoteSource.OCR, judge_join_key)
+# The name is the voter's: under another one a card would keep the old vote beside the new.
+FALLBACK = _voting("stage-d-fallback-v1", 3, VoteSource.DEDUCTION, judge_fallback, scorer_parameters().digest)
 SLOW_PATH = Calculator(name="stage-d-slow-path-v1", version=2, judge=judge_slow_path, store=store_review_items)
 
 CALCULATORS: tuple[Calculator, ...] = (JOIN_KEY, FALLBACK, SLOW_PATH)
 
 
-def stage_d_manifest() -> str:
-    """Return a short name of the set of calculators; it changes when one is added, removed or raised."""
-    versions = ",".join(f"{calculator.name}={calculator.version}" for calculator in CALCULATORS)
+def stage_d_manifest(calculators: Sequence[Calculator] = CALCULATORS) -> str:
+    """Return a short name of the set of calculators; it changes when one is added, removed, raised or fitted anew."""
+    versions = ",".join(f"{each.name}={each.version}{each.parameters and '+'}{each.parameters}" for each in calculators)
     return hashlib.sha256(versions.encode()).hexdigest()[:16]

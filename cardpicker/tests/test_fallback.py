@@ -1,13 +1,15 @@
-"""Fallback: independent readings that leave one printing."""
+"""Fallback: when what the scorer makes of a card is a vote, and why it is none otherwise."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from cardpicker.stage_d.candidates import Candidate
 from cardpicker.stage_d.fallback import judge_fallback
+from cardpicker.stage_d.scorer_parameters import scorer_parameters
 from cardpicker.stage_d.verdicts import Abstained, SkipReason, Vote
 from cardpicker.tests.stage_d_cases import candidate, subject
 
@@ -17,11 +19,24 @@ EVE = candidate(3, "eve", "6", year=2008, artist="Jeremy Enecio")
 MM3 = candidate(4, "mm3", "6", year=2017, artist="Jeremy Enecio")
 
 
-def outcome(*candidates: Candidate, earlier: tuple[Any, ...] = (), **readings: Any) -> int | SkipReason | None:
+def judged(*candidates: Candidate, earlier: tuple[Any, ...] = (), **readings: Any) -> Vote | Abstained:
+    """Return the verdict."""
+    verdict = judge_fallback(subject(*candidates, **readings), earlier)
+    assert isinstance(verdict, Vote | Abstained)
+    return verdict
+
+
+def outcome(*candidates: Candidate, **readings: Any) -> int | SkipReason | None:
     """Return the printing voted for, or the reason for none."""
-    judged = judge_fallback(subject(*candidates, **readings), earlier)
-    assert isinstance(judged, Vote | Abstained)
-    return judged.printing_id if isinstance(judged, Vote) else judged.reason
+    verdict = judged(*candidates, **readings)
+    return verdict.printing_id if isinstance(verdict, Vote) else verdict.reason
+
+
+def still_possible(*candidates: Candidate, **readings: Any) -> tuple[int, ...]:
+    """Return the printings that an abstention leaves."""
+    verdict = judged(*candidates, **readings)
+    assert isinstance(verdict, Abstained)
+    return verdict.survivors
 
 
 @pytest.mark.parametrize(
@@ -29,45 +44,62 @@ def outcome(*candidates: Candidate, earlier: tuple[Any, ...] = (), **readings: A
     [
         ({"number": "6", "copyright_year": 2008}, 3),
         ({"number": "6", "copyright_year": 2008, "artist": "Jeremy Enecio"}, 3),
+        ({"set_code": "eve", "artist": "Jeremy Enecio", "copyright_year": 2008}, 3),
+        ({"number": "6", "copyright_year": 2008, "border_color": "white"}, 3),
         ({"number": "6"}, SkipReason.AMBIGUOUS),
-        ({"number": "6", "copyright_year": 2017}, SkipReason.AMBIGUOUS),
         ({"artist": "Jeremy Enecio"}, SkipReason.AMBIGUOUS),
-        ({"set_code": "eve", "artist": "Jeremy Enecio"}, 3),
-        ({"set_code": "eve", "number": "7", "artist": "Jeremy Enecio"}, 3),
+        ({"border_color": "white"}, SkipReason.AMBIGUOUS),
+        ({}, SkipReason.AMBIGUOUS),
+        ({"set_code": "eve"}, SkipReason.TOO_LITTLE),
+        ({"set_code": "eve", "number": "7", "artist": "Jeremy Enecio"}, SkipReason.TOO_LITTLE),
         ({"set_code": "eve", "number": "123", "artist": "Jeremy Enecio"}, SkipReason.NONE_FITS),
         ({"set_code": "eve", "artist": "Kev Walker"}, SkipReason.NONE_FITS),
-        ({"set_code": "eve"}, SkipReason.TOO_LITTLE),
-        ({}, SkipReason.AMBIGUOUS),
-        ({"set_code": "eve", "artist": "Jeremy Enecio", "truncated": True}, SkipReason.TRUNCATED),
-        ({"border_color": "white"}, SkipReason.AMBIGUOUS),
-        ({"set_code": "eve", "artist": "Jeremy Enecio", "border_color": "white"}, 3),
+        ({"number": "6", "copyright_year": 2008, "row_artist": "Kev Walker"}, SkipReason.NONE_FITS),
+        ({"number": "6", "copyright_year": 2002, "artist": "Jeremy Enecio"}, SkipReason.NONE_FITS),
+        ({"number": "6", "copyright_year": 2008, "truncated": True}, SkipReason.TRUNCATED),
     ],
 )
-def test_one_survivor_with_two_agreements_is_voted_for(readings: dict[str, Any], expected: object) -> None:
-    """Anything less abstains; the border plays no part."""
+def test_independent_readings_that_agree_make_a_vote(readings: dict[str, Any], expected: object) -> None:
+    """Less abstains, and says whether too much is possible, too little was read, or nothing fits."""
     assert outcome(EVE, MM3, **readings) == expected
 
 
-def test_full_agreement_outweighs_printings_that_only_a_slip_would_make() -> None:
-    """Number, artist and year together choose; any two of them leave the near number possible."""
+def test_a_vote_is_as_sure_as_its_probability() -> None:
+    """It is above the threshold, and its grounds go with it."""
+    vote = judged(EVE, MM3, number="6", copyright_year=2008)
+
+    assert isinstance(vote, Vote)
+    assert vote.confidence == vote.ranking[0].probability >= scorer_parameters().threshold
+    assert [ranked.printing_id for ranked in vote.ranking] == [3, 4]
+    assert {reason.feature: reason.odds > 1 for reason in vote.ranking[0].reasons} == {
+        "number": True,
+        "copyright_year": True,
+    }
+
+
+def test_a_misread_number_is_weighed_by_how_sure_the_reader_is() -> None:
+    """Below 0.9 a near number stays possible; year and artist then tell."""
     m14 = candidate(1, "m14", "91", year=2013, artist="Rob Alexander")
     m13 = candidate(2, "m13", "81", year=2012, artist="Rob Alexander")
+    unsure: dict[str, Any] = {"number": "91", "artist": "Rob Alexander", "line_confidence": 0.8}
 
     assert outcome(m14, m13, number="91", artist="Rob Alexander", copyright_year=2013) == 1
-    assert outcome(m14, m13, number="91", artist="Rob Alexander") == SkipReason.AMBIGUOUS
-    assert outcome(m14, m13, number="91", copyright_year=2013) == SkipReason.AMBIGUOUS
+    assert set(still_possible(m14, m13, **unsure)) == {1, 2}
+    assert outcome(m14, m13, **unsure, copyright_year=2013) == 1
 
 
-def test_a_number_that_another_printing_has_is_not_taken_for_a_slip() -> None:
-    """Set code and number that contradict each other are no vote, whatever the artist."""
+def test_set_code_and_number_of_two_printings_are_no_vote_for_either() -> None:
+    """Whatever the artist; both stay possible."""
     collectors = candidate(1, "ced", "167", artist="Anson Maddocks")
     revised = candidate(2, "3ed", "168", artist="Anson Maddocks")
 
-    assert outcome(collectors, revised, set_code="ced", number="168", artist="Anson Maddocks") == SkipReason.NONE_FITS
+    left = still_possible(collectors, revised, set_code="ced", number="168", artist="Anson Maddocks")
+
+    assert set(left) == {1, 2}
 
 
 def test_an_artist_alone_does_not_choose_among_printings() -> None:
-    """One agreement is a guess where the name has several printings."""
+    """One agreement is a guess."""
     assert outcome(M12, LEA, artist="Kev Walker") == SkipReason.TOO_LITTLE
 
 
@@ -75,32 +107,54 @@ def test_a_printing_whose_artist_is_unknown_survives_any_artist() -> None:
     """What the catalog does not know strikes out nobody."""
     anonymous = candidate(5, "dbl", "507")
 
-    assert outcome(M12, anonymous, artist="Kev Walker", copyright_year=2011) == SkipReason.AMBIGUOUS
+    assert still_possible(M12, anonymous, artist="Kev Walker", copyright_year=2011) == (1, 5)
 
 
 def test_the_list_s_twin_survives_with_its_original() -> None:
     """It bears the original's whole line, year included, whenever it was released."""
-    listed = candidate(6, "plst", "EVE-6", year=2020, artist="Jeremy Enecio")
+    listed = candidate(6, "plst", "EVE-6", year=2020)
+    read: dict[str, Any] = {"number": "6", "copyright_year": 2008, "artist": "Jeremy Enecio"}
 
-    assert outcome(EVE, listed, number="6", copyright_year=2008, artist="Jeremy Enecio") == SkipReason.AMBIGUOUS
+    assert outcome(EVE, listed, **read) == SkipReason.AMBIGUOUS
+    assert outcome(EVE, listed, **read, list_mark=True) == 6
+    assert outcome(EVE, listed, **read, list_mark=False) == 3
 
 
-def test_the_only_printing_of_a_name_needs_something_telling() -> None:
-    """Its artist or set code will do; a year or nothing at all will not."""
-    assert outcome(LEA, artist="Anson Maddocks") == 2
-    assert outcome(LEA, set_code="lea") == 2
+def test_the_only_printing_of_a_name_is_no_vote_by_one_reading() -> None:
+    """Customs have names of real cards, too."""
+    assert outcome(LEA, artist="Anson Maddocks", set_code="lea", copyright_year=1993) == 2
+    assert outcome(LEA, artist="Anson Maddocks") == SkipReason.TOO_LITTLE
     assert outcome(LEA, copyright_year=1993) == SkipReason.TOO_LITTLE
     assert outcome(LEA) == SkipReason.TOO_LITTLE
     assert outcome(LEA, artist="Kev Walker") == SkipReason.NONE_FITS
 
 
-def test_a_language_strikes_out_other_languages() -> None:
+def test_art_and_age_never_make_a_vote_alone() -> None:
+    """They only narrow: something that names the printing must have been read."""
+    art = replace(LEA, art_hash=0xFF00FF, frame="1993")
+    look: dict[str, Any] = {"art_hash": 0xFF00FF, "frame": "1993", "copyright_year": 1993, "corner_radius_mm": 4.26}
+
+    assert outcome(art, **look) == SkipReason.TOO_LITTLE
+    assert outcome(art, **look, artist="Anson Maddocks") == 2
+
+
+def test_a_language_speaks_against_other_languages() -> None:
     """A French line is not the English printing where the catalog has both, and may be where it has no French."""
     english = candidate(1, "ren", "5", artist="Drew Tucker")
     french = candidate(2, "ren", "5", language="fr", artist="Drew Tucker")
 
-    assert outcome(english, french, language="fr", artist="Drew Tucker") == 2
-    assert outcome(english, language="de", set_code="ren", artist="Drew Tucker") == 1
+    ranked = judged(english, french, language="fr", artist="Drew Tucker").ranking
+    assert ranked[0].printing_id == 2 and ranked[0].probability > 10 * ranked[1].probability
+    assert "language" not in {
+        r.feature for r in judged(english, language="de", artist="Drew Tucker").ranking[0].reasons
+    }
+
+
+def test_emblems_and_art_cards_are_no_candidates() -> None:
+    """They are met by their own line only."""
+    emblem = candidate(9, "tdom", "1", layout="emblem", artist="Kev Walker")
+
+    assert outcome(emblem, artist="Kev Walker") == SkipReason.UNKNOWN_NAME
 
 
 def test_an_earlier_vote_leaves_nothing_to_do() -> None:
@@ -110,17 +164,56 @@ def test_an_earlier_vote_leaves_nothing_to_do() -> None:
     assert outcome(EVE, earlier=(vote,), set_code="eve") == SkipReason.SETTLED_EARLIER
 
 
-def test_an_unknown_name_is_named_by_a_whole_line_and_its_artist() -> None:
-    """A translated name is not in the catalog; line and artist together are enough, either alone is not."""
-    owner = candidate(7, "neo", "172", year=2022, artist="Lindsey Look")
-    line: dict[str, Any] = {"set_code": "neo", "number": "172", "language": "de", "owners": (owner,)}
+OWNER = replace(candidate(7, "neo", "172", year=2022, artist="Lindsey Look"), rarity="uncommon")
+ANONYMOUS = replace(OWNER, artist=None)
+GERMAN: dict[str, Any] = {"set_code": "neo", "number": "172", "language": "de"}
+FULL: dict[str, Any] = {**GERMAN, "copyright_year": 2022, "rarity": "u"}
 
-    assert outcome(**line, row_artist="LINDSEY LOOK") == 7
-    assert outcome(**line) == SkipReason.UNKNOWN_NAME
-    assert outcome(**line, row_artist="Andrew Olson") == SkipReason.UNKNOWN_NAME
-    assert outcome(**line, row_artist="LINDSEY LOOK", line_confidence=0.4) == SkipReason.UNKNOWN_NAME
-    assert outcome(**line, row_artist="LINDSEY LOOK", copyright_year=2010) == SkipReason.UNKNOWN_NAME
-    anonymous = {**line, "owners": (candidate(7, "neo", "172"),)}
-    assert outcome(**anonymous, row_artist="LINDSEY LOOK") == SkipReason.UNKNOWN_NAME
-    listed = candidate(8, "plst", "NEO-172", artist="Lindsey Look")
-    assert outcome(**{**line, "owners": (owner, listed)}, row_artist="LINDSEY LOOK") == SkipReason.SAME_LINE
+
+def test_a_translated_name_is_named_by_a_foreign_line_that_all_agrees() -> None:
+    """By its artist or, where the catalog lacks that, by year and rarity."""
+    assert outcome(owners=(OWNER,), **GERMAN, row_artist="LINDSEY LOOK") == 7
+    assert outcome(owners=(ANONYMOUS,), **FULL, row_artist="LINDSEY LOOK") == 7
+
+
+@pytest.mark.parametrize(
+    "readings",
+    [
+        GERMAN,
+        {**GERMAN, "rarity": "u"},
+        {**GERMAN, "row_artist": "Andrew Olson"},
+        {**FULL, "row_artist": "Andrew Olson"},
+        {**FULL, "row_artist": "LINDSEY LOOK", "line_confidence": 0.4},
+        {**FULL, "row_artist": "LINDSEY LOOK", "copyright_year": 2010},
+        {**FULL, "rarity": "m"},
+        {**FULL, "language": "en"},
+        {**FULL, "language": None},
+        {**GERMAN, "copyright_year": 2023, "rarity": "c"},
+    ],
+)
+def test_an_unknown_name_takes_a_foreign_line_without_contradiction(readings: dict[str, Any]) -> None:
+    """An English line under an unknown name is as likely a custom card's."""
+    assert outcome(owners=(OWNER,), **readings) == SkipReason.UNKNOWN_NAME
+
+
+def test_an_english_line_under_an_unknown_name_is_no_vote_without_its_artist() -> None:
+    """As a custom card's is, that was given a line of the catalog."""
+    english = {**FULL, "language": "en"}
+
+    assert outcome(owners=(ANONYMOUS,), **english, row_artist="Andrew Olson") == SkipReason.UNKNOWN_NAME
+    assert outcome(owners=(OWNER,), **english, row_artist="Andrew Olson") == SkipReason.UNKNOWN_NAME
+
+
+def test_a_foreign_line_under_a_known_name_is_weighed_among_that_name_s_printings() -> None:
+    """The line's owner is no candidate: an English name that is not its own is a misnamed file."""
+    verdict = judged(EVE, MM3, owners=(OWNER,), **FULL)
+
+    assert isinstance(verdict, Abstained)
+    assert {ranked.printing_id for ranked in verdict.ranking} == {3, 4}
+
+
+def test_two_owners_of_one_line_are_said_to_be_so() -> None:
+    """A reprint in The List bears it, too."""
+    listed = candidate(8, "plst", "NEO-172")
+
+    assert outcome(owners=(OWNER, listed), **FULL, row_artist="LINDSEY LOOK") == SkipReason.SAME_LINE
