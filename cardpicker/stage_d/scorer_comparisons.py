@@ -7,7 +7,7 @@ printing. Reprints of The List bear the original's line, so what the line says i
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from cardpicker.stage_d import scorer_tables as t
@@ -56,11 +56,28 @@ def compare(subject: Subject, candidates: Sequence[Candidate], *, by_line: bool)
 
 
 def _bearers(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return, for each candidate, the printing whose facts its line states: itself, or a List reprint's original."""
-    if not any(candidate.set_code in LIST_SETS for candidate in candidates):
+    """Return, for each candidate, the printing whose facts its line states: itself, or a List reprint's original.
+
+    What the catalog knows of one of the two only holds for both.
+    """
+    listed = [candidate for candidate in candidates if candidate.set_code in LIST_SETS]
+    if not listed:
         return list(candidates)
     originals = {c.lines[0]: c for c in candidates if c.set_code not in LIST_SETS}
-    return [originals.get(c.lines[0], c) if c.set_code in LIST_SETS else c for c in candidates]
+    for reprint in listed:
+        if (own := originals.get(reprint.lines[0])) is not None:
+            originals[reprint.lines[0]] = replace(
+                own,
+                artist=own.artist or reprint.artist,
+                rarity=own.rarity or reprint.rarity,
+                frame=own.frame or reprint.frame,
+            )
+    return [_bearer(candidate, originals.get(candidate.lines[0])) for candidate in candidates]
+
+
+def _bearer(candidate: Candidate, original: Candidate | None) -> Candidate:
+    is_its = original is not None and (candidate.set_code in LIST_SETS or candidate.id == original.id)
+    return original if original is not None and is_its else candidate
 
 
 def line_band(readings: Readings) -> str | None:
@@ -73,40 +90,35 @@ def line_band(readings: Readings) -> str | None:
 def _line(subject: Subject, candidates: Sequence[Candidate]) -> Comparison | None:
     set_code, band, read = effective_set_code(subject), line_band(subject.readings), subject.readings.number
     number = read if band is not None else None
-    if set_code is None and number is None:
-        return None
     if number is None:
-        codes = [t.AGREES if set_code in candidate.printed_sets else t.DIFFERS for candidate in candidates]
-        return Comparison(table="set_code", read=str(set_code), categories=codes)
-    closeness: dict[frozenset[str], str] = {}
-    categories = []
+        if set_code is None:
+            return None
+        codes = [t.AGREES if any(code == set_code for code, _ in c.lines) else t.DIFFERS for c in candidates]
+        return Comparison(table="set_code", read=set_code, categories=codes)
+    closeness: dict[str, int] = {}
+    categories: list[str | None] = []
+    words = _CLOSENESS if set_code is None else _WHOLE
     for candidate in candidates:
-        numbers = candidate.printed_numbers
-        close = closeness.get(numbers)
-        if close is None:
-            close = closeness[numbers] = _closeness(number, numbers)
-        # A printing of several lines agrees in both halves only within one of them.
-        if close == t.AGREES and set_code in candidate.printed_sets and (set_code, number) not in candidate.lines:
-            close = t.DIFFERS
-        categories.append(close if set_code is None else _WHOLE[set_code in candidate.printed_sets, close])
+        best = len(words)
+        for code, own in candidate.lines:  # A printing of several lines agrees in both halves only within one of them.
+            close = closeness.get(own)
+            if close is None:
+                close = closeness[own] = _closeness(number, own)
+            best = min(best, close if set_code is None or code == set_code else close + len(_CLOSENESS))
+        categories.append(words[best])
     table = f"number/{band}" if set_code is None else f"line/{band}"
     return Comparison(table=table, read=number if set_code is None else f"{set_code} {number}", categories=categories)
 
 
-_WHOLE: Final = {
-    (True, t.AGREES): t.SET_AND_NUMBER,
-    (True, t.NEAR): t.SET_AND_NEAR,
-    (True, t.DIFFERS): t.SET_ALONE,
-    (False, t.AGREES): t.NUMBER_ALONE,
-    (False, t.NEAR): t.NEAR_ALONE,
-    (False, t.DIFFERS): t.NEITHER,
-}
+#: From the closest on; where a set code was read, its agreement comes first.
+_CLOSENESS: Final = (t.AGREES, t.NEAR, t.DIFFERS)
+_WHOLE: Final = t.TABLES["line/sure"]
 
 
-def _closeness(number: str, numbers: frozenset[str]) -> str:
-    if number in numbers:
-        return t.AGREES
-    return t.NEAR if any(is_near(number, other) for other in numbers) else t.DIFFERS
+def _closeness(number: str, own: str) -> int:
+    if number == own:
+        return 0
+    return 1 if is_near(number, own) else 2
 
 
 def _artist(readings: Readings, bearers: Sequence[Candidate], *, by_line: bool) -> Comparison | None:

@@ -198,6 +198,16 @@ def test_a_printing_of_the_list_is_as_probable_as_its_original() -> None:
     assert first == second > 0.49
 
 
+def test_what_is_known_of_a_reprint_only_holds_for_its_original() -> None:
+    """Their artist is one; neither is favored for being better known."""
+    original, listed = candidate(1, "eve", "6"), candidate(2, "plst", "EVE-6", artist="Jeremy Enecio")
+
+    first, second = scored(subject(original, listed, artist="Jeremy Enecio")).probabilities
+    unread, _ = scored(subject(original, listed)).probabilities
+
+    assert first == second > unread
+
+
 def test_alpha_and_beta_are_told_apart_by_their_corners_only() -> None:
     """Nothing else on the card differs."""
     alpha = candidate(1, "lea", "161", year=1993, artist="Christopher Rush")
