@@ -28,6 +28,10 @@ class AppendOnlyQuerySet(models.QuerySet["EnvelopeTrip"]):
         raise AppendOnlyError("Envelope trips are append-only: acknowledge them instead.")
 
 
+#: What ``CardWork.last_outcome`` says of a card whose image was missing or forbidden.
+GONE = "gone"
+
+
 class CardWork(models.Model):
     """One card's place in the pipeline: due, leased, done or quarantined, exactly one of the four.
 
@@ -240,6 +244,15 @@ class FetchOutcome(models.Model):
     """One fetch in the window that all processes and hosts share. Pressure is not recorded: it is no failure."""
 
     outcome = models.CharField(max_length=10, choices=FetchClass)
+    source = models.ForeignKey(
+        "cardpicker.Source",
+        on_delete=models.DO_NOTHING,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_constraint=False,  # A source may go while its images are fetched.
+        db_index=False,
+    )
     host = models.CharField(max_length=255, blank=True)
     at = models.DateTimeField(db_default=Now(), editable=False)
 

@@ -14,9 +14,8 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from cardpicker.models import CardWork
+from cardpicker.models.operations import GONE
 
-#: What the work of a card says whose image was missing or forbidden.
-GONE: Final = "gone"
 REASON: Final = "listed-still"
 #: From one try to the next.
 AGAIN_AFTER: Final = timedelta(hours=20)

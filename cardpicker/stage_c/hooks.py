@@ -28,6 +28,15 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FetchOrigin:
+    """What was fetched from where, as far as a count of failures asks."""
+
+    source_id: int
+    is_remote: bool  #: Whether it went over a network.
+    was_gone: bool  #: Whether the card's image was gone at its last attempt: that it still is, is no news.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StageCHooks:
     """The caller's say in a run; all of it is called in the thread that runs it."""
 
@@ -37,8 +46,9 @@ class StageCHooks:
     may_write: Callable[[], bool]  #: Asked before each write; a no ends the run with nothing more written.
     should_stop: Callable[[], bool]  #: Asked between images; what is in flight is still finished and stored.
     on_tick: Callable[[], None]  #: At least once a second.
-    #: Each fetch as it is judged, a ``Fetched`` without its bytes, and whether it went over a network.
-    on_fetch: Callable[[FetchOutcome, bool], None]
+    on_fetch: Callable[
+        [FetchOutcome, FetchOrigin], None
+    ]  #: Each fetch as it is judged, a ``Fetched`` without its bytes.
     store: Store = Store()  #: How evidence gets into the database.
     rereads: bool = False  #: Whether images are read again whose evidence is current.
     standing: StandingPool | None = None  #: Compute processes to use and to leave; None: the run makes its own.

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cardpicker.models import Card, ImageEvidence
+from cardpicker.models.operations import GONE
 from cardpicker.stage_c.currency import current_evidence
 from cardpicker.stage_c.evidence import KnownReadings
 from cardpicker.stage_c.transfer import Checksums, checksums_of
@@ -18,6 +19,8 @@ class CardPlan:
     card_id: int
     image_version: str
     checksums: Checksums
+    source_id: int
+    was_gone: bool  #: At the last attempt.
     source_kind: str
     source_location: str
     identifier: str
@@ -35,7 +38,7 @@ def load_plans(card_ids: Sequence[int], *, as_unread: bool = False) -> list[Card
     Args:
         as_unread: take every card for one that nothing was read off yet.
     """
-    found = Card.objects.present().order_by().select_related("source").in_bulk(card_ids)
+    found = Card.objects.present().order_by().select_related("source", "work").in_bulk(card_ids)
     looked_at = [] if as_unread else list(found)
     current = set(current_evidence().filter(card_id__in=looked_at).values_list("card_id", flat=True))
     known = _known({card_id: found[card_id].image_version for card_id in looked_at if card_id not in current})
@@ -65,6 +68,8 @@ def _plan(card: Card, is_current: bool, known: KnownReadings | None) -> CardPlan
         card_id=card.pk,
         image_version=card.image_version,
         checksums=checksums_of(card),
+        source_id=card.source.pk,
+        was_gone=hasattr(card, "work") and card.work.last_outcome == GONE,
         source_kind=card.source.kind,
         source_location=card.source.location,
         identifier=card.identifier,

@@ -10,7 +10,7 @@ from typing import Any, assert_never
 
 from cardpicker.models import EnvelopeTrip, FetchClass, FetchOutcome
 from cardpicker.stage_c import outcomes as stage_c
-from cardpicker.stage_c.hooks import StageCReport
+from cardpicker.stage_c.hooks import FetchOrigin, StageCReport
 from cardpicker.stage_d.run import StageDReport
 from cardpicker.stage_e import envelope, ledger, work
 from cardpicker.stage_e.concurrency import HeldSlot
@@ -96,12 +96,13 @@ class Batch:
         if breach is not None and self.trip is None:
             self._halt(envelope.store_trip(breach, run_id=self.context.run_id))
 
-    def on_fetch(self, outcome: stage_c.FetchOutcome, is_remote: bool) -> None:
+    def on_fetch(self, outcome: stage_c.FetchOutcome, origin: FetchOrigin) -> None:
         """Record a fetch in the window that all hosts share; a lockout trips every one of them at once.
 
-        A broken local file says nothing of any destination, and is left out.
+        A broken local file says nothing of any destination, and is left out. A file that is gone counts once, not at
+        each attempt.
         """
-        if not is_remote:
+        if not origin.is_remote or (origin.was_gone and isinstance(outcome, stage_c.Gone)):
             return
         match outcome:
             case stage_c.Fetched():
@@ -119,7 +120,7 @@ class Batch:
                 return
             case _:
                 assert_never(outcome)
-        FetchOutcome.objects.create(outcome=kind, host=host_name())
+        FetchOutcome.objects.create(outcome=kind, source_id=origin.source_id, host=host_name())
 
     def _halt(self, trip: EnvelopeTrip | None) -> None:
         if trip is not None and self.trip is None:

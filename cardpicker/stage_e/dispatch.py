@@ -27,6 +27,7 @@ from cardpicker.stage_e.batch import Batch, BatchContext, ledger_counts
 from cardpicker.stage_e.blame import is_cards_fault, lost_database, status_of
 from cardpicker.stage_e.burial import bury_runs
 from cardpicker.stage_e.concurrency import HeldSlot, SlotConnectionError, SlotSettings, try_acquire_dispatch_slot
+from cardpicker.stage_e.fetch_window import read_fetch_window
 from cardpicker.stage_e.outcomes import DispatchOutcome, DispatchStatus
 from cardpicker.stage_e.settings import StageESettings
 from cardpicker.stage_e.vitals import Vitals, host_name, sample_vitals
@@ -152,7 +153,7 @@ def _dispatch_in_slot(
     options: DispatchOptions,
 ) -> DispatchOutcome:
     settings = options.settings
-    breach = envelope.judge(options.sample(), envelope.read_fetch_window(settings.fetch_failure_window), settings)
+    breach = envelope.judge(options.sample(), read_fetch_window(settings.fetch_failure_window), settings)
     if breach is not None:
         trip = envelope.store_trip(breach, run_id=run_id)
         return DispatchOutcome(

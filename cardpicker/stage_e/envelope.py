@@ -6,16 +6,15 @@ acknowledgment, by a person and with a note, that asks for the next dispatch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
-from django.db.models import Max
 from django.db.models.functions import Now
 
 from cardpicker.catalogue.text import clean_text
-from cardpicker.models import EnvelopeBar, EnvelopeTrip, FetchClass, FetchOutcome
+from cardpicker.models import EnvelopeBar, EnvelopeTrip
 from cardpicker.stage_e import requests, work
+from cardpicker.stage_e.fetch_window import FetchWindow
 from cardpicker.stage_e.settings import StageESettings
 from cardpicker.stage_e.vitals import Vitals, host_name
 
@@ -29,14 +28,6 @@ class TripNotOpenError(ValueError):
 
 class NoteMissingError(ValueError):
     """A trip cannot be acknowledged, nor dispatch paused, without a note and a name."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchWindow:
-    """The latest fetches of all processes and hosts."""
-
-    fetches: int = 0
-    failures: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,16 +77,6 @@ def judge_fetches(window: FetchWindow, settings: StageESettings) -> Breach | Non
         ceiling=settings.fetch_failure_rate_ceiling,
         detail=f"{window.failures} of the last {window.fetches} fetches failed",
     )
-
-
-def read_fetch_window(size: int) -> FetchWindow:
-    """Return the last ``size`` fetches since the failure rate was last acknowledged."""
-    latest = FetchOutcome.objects.order_by("-at", "-pk")
-    acknowledged = EnvelopeTrip.objects.filter(bar=EnvelopeBar.FETCH_FAILURE_RATE).aggregate(at=Max("acknowledged_at"))
-    if acknowledged["at"] is not None:
-        latest = latest.filter(at__gt=acknowledged["at"])
-    outcomes: Sequence[str] = list(latest.values_list("outcome", flat=True)[:size])
-    return FetchWindow(fetches=len(outcomes), failures=sum(outcome != FetchClass.FETCHED for outcome in outcomes))
 
 
 def open_trip() -> EnvelopeTrip | None:

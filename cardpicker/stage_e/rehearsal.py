@@ -15,7 +15,7 @@ from typing import Any, assert_never
 from django.db import transaction
 
 from cardpicker.models import CatalogPass, EnvelopeTrip
-from cardpicker.stage_c.hooks import StageCHooks, Store
+from cardpicker.stage_c.hooks import FetchOrigin, StageCHooks, Store
 from cardpicker.stage_c.outcomes import CardOutcome, FetchOutcome, LockedOut, Stored, Transferred
 from cardpicker.stage_c.persist import persist_evidence
 from cardpicker.stage_c.run import run_stage_c
@@ -25,6 +25,7 @@ from cardpicker.stage_e import envelope
 from cardpicker.stage_e.batch import HEARTBEAT_S
 from cardpicker.stage_e.concurrency import HeldSlot, SlotConnectionError, try_acquire_dispatch_slot
 from cardpicker.stage_e.dispatch import DispatchOptions, slot_settings
+from cardpicker.stage_e.fetch_window import read_fetch_window
 from cardpicker.stage_e.outcomes import DispatchOutcome, DispatchStatus
 from cardpicker.stage_e.passes import PassLimits, PassProgress, PassReason, PassReport, cards_of
 from cardpicker.stage_e.settings import StageESettings
@@ -52,9 +53,9 @@ class _Watch:
         breach = envelope.judge_memory(self.sample(), self.settings)
         self.trip = envelope.open_trip() if breach is None else envelope.store_trip(breach, run_id=RUN_ID)
 
-    def on_fetch(self, outcome: FetchOutcome, is_remote: bool) -> None:
+    def on_fetch(self, outcome: FetchOutcome, origin: FetchOrigin) -> None:
         """Keep a lockout, which is a fact about the destination."""
-        if is_remote and isinstance(outcome, LockedOut):
+        if origin.is_remote and isinstance(outcome, LockedOut):
             self.trip = envelope.trip_lockout(outcome.detail, run_id=RUN_ID)
 
     def may_write(self) -> bool:
@@ -130,7 +131,7 @@ def rehearse_batch(card_ids: Sequence[int], options: DispatchOptions, *, rereads
         with try_acquire_dispatch_slot(slot_settings(options.settings)) as slot:
             if slot is None:
                 return DispatchOutcome(status=DispatchStatus.THROTTLED, run_id="", detail="all slots are taken")
-            window = envelope.read_fetch_window(options.settings.fetch_failure_window)
+            window = read_fetch_window(options.settings.fetch_failure_window)
             breach = envelope.judge(options.sample(), window, options.settings)
             if breach is not None:
                 trip = envelope.store_trip(breach, run_id=RUN_ID)

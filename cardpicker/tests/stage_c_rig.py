@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cardpicker.models import Card, ImageEvidence, Source
-from cardpicker.stage_c.hooks import ComputeParts, StageCHooks, StageCReport
+from cardpicker.stage_c.hooks import ComputeParts, FetchOrigin, StageCHooks, StageCReport
 from cardpicker.stage_c.outcomes import CardOutcome, FetchOutcome
 from cardpicker.stage_c.run import run_stage_c
 from cardpicker.stage_c.settings import StageCSettings
@@ -95,7 +95,7 @@ class Recorder:
     def _tick(self) -> None:
         self.ticks += 1
 
-    def _fetched(self, outcome: FetchOutcome, is_remote: bool) -> None:
+    def _fetched(self, outcome: FetchOutcome, origin: FetchOrigin) -> None:
         self.fetches.append(outcome)
         self.on_fetch(outcome)
 

@@ -15,7 +15,8 @@ from django.urls import reverse
 from cardpicker.models import EnvelopeBar, EnvelopeTrip, FetchClass, FetchOutcome
 from cardpicker.models.operations import AppendOnlyError
 from cardpicker.stage_e import envelope
-from cardpicker.stage_e.envelope import Breach, FetchWindow, NoteMissingError, TripNotOpenError, judge
+from cardpicker.stage_e.envelope import Breach, NoteMissingError, TripNotOpenError, judge
+from cardpicker.stage_e.fetch_window import FetchWindow, read_fetch_window
 from cardpicker.stage_e.settings import StageESettings
 from cardpicker.stage_e.vitals import Vitals
 from cardpicker.tests.work_support import at_once
@@ -85,8 +86,8 @@ def test_window_holds_the_latest_fetches_only() -> None:
     """Everything but an image that arrived is a failure; what is older than the window no longer counts."""
     fetched(FetchClass.FAILED, FetchClass.FETCHED, FetchClass.GONE, FetchClass.UNUSABLE, FetchClass.FETCHED)
 
-    assert envelope.read_fetch_window(500) == FetchWindow(fetches=5, failures=3)
-    assert envelope.read_fetch_window(4) == FetchWindow(fetches=4, failures=2)
+    assert read_fetch_window(500) == FetchWindow(fetches=5, failures=3)
+    assert read_fetch_window(4) == FetchWindow(fetches=4, failures=2)
 
 
 @pytest.mark.django_db
@@ -97,11 +98,11 @@ def test_window_starts_anew_when_its_trip_is_acknowledged() -> None:
     other = envelope.store_trip(breach_of(EnvelopeBar.HOST_LOAD), run_id="r")
 
     envelope.acknowledge_trip(other.pk, "a backup ran", "ada")
-    assert envelope.read_fetch_window(500).failures == 3
+    assert read_fetch_window(500).failures == 3
     envelope.acknowledge_trip(trip.pk, "the host was down", "ada")
-    assert envelope.read_fetch_window(500) == FetchWindow()
+    assert read_fetch_window(500) == FetchWindow()
     fetched(FetchClass.FAILED, FetchClass.FETCHED)
-    assert envelope.read_fetch_window(500) == FetchWindow(fetches=2, failures=1)
+    assert read_fetch_window(500) == FetchWindow(fetches=2, failures=1)
 
 
 @pytest.mark.django_db

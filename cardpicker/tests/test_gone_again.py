@@ -9,7 +9,8 @@ import pytest
 from django.utils import timezone
 
 from cardpicker.models import Card, CardWork, PrintingTagStatus, Source
-from cardpicker.sources.gone_again import GONE, REASON
+from cardpicker.models.operations import GONE
+from cardpicker.sources.gone_again import REASON
 from cardpicker.sources.sync import sync_source
 from cardpicker.stage_c.outcomes import Gone
 from cardpicker.stage_e import work
