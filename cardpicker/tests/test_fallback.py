@@ -138,6 +138,28 @@ def test_art_and_age_never_make_a_vote_alone() -> None:
     assert outcome(art, **look, artist="Anson Maddocks") == 2
 
 
+def test_a_number_that_was_read_otherwise_is_no_ground_for_a_vote() -> None:
+    """However probable a slip is, and whatever else agrees."""
+    art = replace(LEA, art_hash=0xFF00FF, frame="1993", rarity="rare")
+    rest: dict[str, Any] = {"artist": "Anson Maddocks", "copyright_year": 1993, "art_hash": 0xFF00FF, "rarity": "r"}
+
+    assert outcome(art, **rest, number="210", line_confidence=0.8) == 2
+    assert outcome(art, **rest, number="211", line_confidence=0.8) == SkipReason.TOO_LITTLE
+
+
+def test_another_artist_forbids_a_vote_at_any_probability() -> None:
+    """It came out of wrong votes, and no rate undoes it."""
+    art = replace(LEA, art_hash=0xFF00FF, frame="1993", rarity="rare")
+    rest: dict[str, Any] = {"set_code": "lea", "number": "210", "copyright_year": 1993, "corner_radius_mm": 4.26}
+    rest |= {"art_hash": 0xFF00FF, "frame": "1993", "rarity": "r"}
+
+    verdict = judged(art, **rest, row_artist="Kev Walker")
+
+    assert isinstance(verdict, Abstained) and verdict.reason == SkipReason.NONE_FITS
+    assert verdict.ranking[0].probability > scorer_parameters().threshold
+    assert outcome(art, **rest, row_artist="Anson Maddocks") == 2
+
+
 def test_a_language_speaks_against_other_languages() -> None:
     """A French line is not the English printing where the catalog has both, and may be where it has no French."""
     english = candidate(1, "ren", "5", artist="Drew Tucker")
@@ -174,6 +196,11 @@ def test_a_translated_name_is_named_by_a_foreign_line_that_all_agrees() -> None:
     """By its artist or, where the catalog lacks that, by year and rarity."""
     assert outcome(owners=(OWNER,), **GERMAN, row_artist="LINDSEY LOOK") == 7
     assert outcome(owners=(ANONYMOUS,), **FULL, row_artist="LINDSEY LOOK") == 7
+
+
+def test_an_english_line_under_an_unknown_name_takes_artist_year_and_rarity() -> None:
+    """Nicknames and misspelled names are of real cards, too; a card of another name does not share the artist."""
+    assert outcome(owners=(OWNER,), **{**FULL, "language": "en"}, row_artist="LINDSEY LOOK") == 7
 
 
 @pytest.mark.parametrize(
