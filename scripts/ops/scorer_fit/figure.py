@@ -58,11 +58,9 @@ def draw_diagram(cards: Sequence[Scored], path: Path, caption: str) -> None:
         radius = (4 + min(14.0, each.cards**0.5 / 2)) * SCALE
         draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=MARK)
         label = f"{each.right}/{each.cards}"
-        if each.mean > 0.93:  # In the corner the dots stand close; their labels go below one another.
-            corner = (PLOT[2] - 90) * SCALE, (PLOT[1] + 24 * (1 + EDGES.index(each.high) - EDGES.index(1.0))) * SCALE
-            _text(draw, (corner[0], corner[1] + 60 * SCALE), label, "rm")
-        else:
-            _text(draw, (x + radius + 6 * SCALE, y), label, "lm")
+        is_right = each.mean > 0.92
+        side = -1 if is_right else 1
+        _text(draw, (x + side * (radius + 6 * SCALE), y), label, "rm" if is_right else "lm")
     _text(draw, (SIZE[0] * SCALE / 2, 40 * SCALE), "Is the likeliest printing the right one?", "mm", 30)
     for row, line in enumerate(caption.splitlines()):
         _text(draw, (PLOT[0] * SCALE, (1030 + 30 * row) * SCALE), line, "lm", 20)
