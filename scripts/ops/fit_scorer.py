@@ -156,7 +156,7 @@ def main() -> int:
         "held_out": proof,
     }
     if arguments.output:
-        arguments.output.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        arguments.output.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         print(f"written: {arguments.output}")
     return 0
 
