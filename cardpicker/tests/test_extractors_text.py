@@ -124,6 +124,7 @@ def test_unmatched_artist_in_the_row_needs_two_clear_words() -> None:
         (("WARPDANDY PROXY",), None, ["proxy"]),
         (("2018",), None, []),
         (("™ & © 2081 Wizards of the Coast",), None, []),
+        (("™ & © 1993- Wizards of the Coast",), None, []),
     ],
 )
 def test_legal_line_gives_year_and_marks(texts: tuple[str, ...], year: int | None, marks: list[str]) -> None:
@@ -139,3 +140,24 @@ def test_a_faint_year_is_null() -> None:
     so_far = stored("™ & © 2018 Wizards of the Coast", confidence=0.4)
 
     assert legal_line.extract(IMAGE, so_far, ComputeContext(), LEXICON)["copyright_year"] is None
+
+
+@pytest.mark.parametrize(
+    ("read", "year"),
+    [
+        ((("2011", 0.5), ("2011", 0.5)), 2011),
+        ((("2014", 0.5), ("2011", 0.5), ("2011", 0.5)), 2011),
+        ((("2014", 0.5), ("2011", 0.5)), None),
+        ((("2014", 0.9), ("2011", 0.5), ("2011", 0.5)), 2014),
+        ((("2014", 0.9), ("2011", 0.9)), None),
+        ((("2011", 0.3), ("2011", 0.3)), None),
+    ],
+)
+def test_a_year_is_read_clearly_or_fairly_and_twice(read: tuple[tuple[str, float], ...], year: int | None) -> None:
+    """What was read clearly stands, unless another clear reading differs; of fair ones the majority does."""
+    passes = [
+        ReadPass(variant=str(n), rows=(row(f"™ & © 1993-{text} Wizards of the Coast", confidence=confidence),))
+        for n, (text, confidence) in enumerate(read)
+    ]
+
+    assert legal_line.copyright_year(passes) == year

@@ -65,7 +65,7 @@ EXTRACTORS: tuple[Extractor, ...] = (
     ModuleExtractor("geometry", 2, _TEXT),
     ModuleExtractor("collector_line", 3, _TEXT),
     ModuleExtractor("the_list_mark", 3, _TEXT),
-    ModuleExtractor("legal_line", 1, _TEXT),
+    ModuleExtractor("legal_line", 2, _TEXT),
     ModuleExtractor("artist", 2, (*_TEXT, "collector_line")),
     ModuleExtractor("art_hash", 3, _TEXT),
     ModuleExtractor("quality", 4, _TEXT),
