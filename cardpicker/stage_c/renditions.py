@@ -4,7 +4,7 @@ from __future__ import annotations
 
 #: Long side in pixels below which small print is not read, with the card filling the picture: from there down digits
 #: begin to be taken for others, and nothing is better than a wrong number.
-MIN_LEGIBLE_PX = 550
+MIN_LEGIBLE_PX = 500
 #: Resolution that is asked for instead of one that came out too small.
 LEGIBLE_DPI = 250
 #: Pixels of height at 300 dpi of a card with its bleed, by which the image CDN too turns one into the other.

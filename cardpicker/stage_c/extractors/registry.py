@@ -61,7 +61,7 @@ class ModuleExtractor:
 _TEXT = ("bottom_text",)  # Also the way up that the text settled, which every crop needs.
 
 EXTRACTORS: tuple[Extractor, ...] = (
-    ModuleExtractor("bottom_text", 6),
+    ModuleExtractor("bottom_text", 7),
     ModuleExtractor("geometry", 2, _TEXT),
     ModuleExtractor("collector_line", 3, _TEXT),
     ModuleExtractor("the_list_mark", 3, _TEXT),
