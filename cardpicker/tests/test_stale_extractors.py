@@ -38,8 +38,8 @@ def names_kept(context: ComputeContext) -> set[str]:
         ({}, set()),
         ({"frame": 0}, {"frame"}),
         ({"quality": 0}, {"quality", "frame"}),
-        ({"collector_line": 0}, {"collector_line", "artist"}),
-        ({"bottom_text": 0}, set(extractor_versions())),
+        ({"collector_line": 0}, {"collector_line", "artist", "frame"}),
+        ({"bottom_text": 0}, set(extractor_versions()) - {"corners"}),
     ],
 )
 def test_a_stale_extractor_takes_along_those_that_use_its_reading(stale: dict[str, int], again: set[str]) -> None:
