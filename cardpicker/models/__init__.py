@@ -14,14 +14,12 @@ from cardpicker.models.catalogue import (
     Source,
 )
 from cardpicker.models.evidence import ImageEvidence
+from cardpicker.models.fetching import FetchBudget, FetchClass, FetchOutcome
 from cardpicker.models.operations import (
     CardWork,
     CatalogPass,
     EnvelopeBar,
     EnvelopeTrip,
-    FetchBudget,
-    FetchClass,
-    FetchOutcome,
     PilotRunLedger,
     RunStatus,
     StageEThrottleCounter,

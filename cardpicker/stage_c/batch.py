@@ -19,7 +19,7 @@ from cardpicker.stage_c.departures import Departures, Flight, conveyor_settings
 from cardpicker.stage_c.doubt import Doubt, Held
 from cardpicker.stage_c.evidence import CardEvidence
 from cardpicker.stage_c.fetch.refusals import RefusalStreak
-from cardpicker.stage_c.hooks import ComputeParts, FetchOrigin, StageCHooks, StageCReport, carries_something
+from cardpicker.stage_c.hooks import ComputeParts, StageCHooks, StageCReport, carries_something
 from cardpicker.stage_c.outcomes import (
     AlreadyCurrent,
     CardGone,
@@ -204,8 +204,10 @@ class StageCBatch:
         self._doubt.canary_said(flight.plan.card_id, said)
         self._resolve_doubt()
         # Counted behind the misses that it explains, so that they are seen not to be the image host's.
-        if isinstance(outcome, conveyor.Computed) or isinstance(said, Throttled | LockedOut):
-            self._note(flight, said if isinstance(said, Throttled | LockedOut) else _ARRIVED)
+        if isinstance(said, Throttled | LockedOut):
+            self._note(flight, said)
+        elif isinstance(outcome, conveyor.Computed):
+            self._note(flight, _ARRIVED)
 
     def _missed(self, flight: Flight, outcome: FetchOutcome) -> None:
         self._note(flight, outcome)
@@ -214,9 +216,7 @@ class StageCBatch:
             self._follow_another(flight.plan)
 
     def _note(self, flight: Flight, outcome: FetchOutcome) -> None:
-        plan = flight.plan
-        origin = FetchOrigin(source_id=plan.source_id, is_remote=flight.is_remote, was_gone=plan.was_gone)
-        self._hooks.on_fetch(outcome, origin)
+        self._hooks.on_fetch(outcome, flight.origin)
         self._departures.heed(flight, outcome)
         if isinstance(outcome, LockedOut):
             self._locked_out = self._locked_out or outcome

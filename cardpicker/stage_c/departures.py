@@ -20,7 +20,7 @@ from cardpicker.stage_c.fetch.limiter import MAX_HOLD_S, reopen, shut, slow_down
 from cardpicker.stage_c.fetch.location import ImagePlace, image_place
 from cardpicker.stage_c.fetch.lockout_watch import LockoutWatch
 from cardpicker.stage_c.fetch.purse import Permit, Purse
-from cardpicker.stage_c.hooks import ComputeParts
+from cardpicker.stage_c.hooks import ComputeParts, FetchOrigin
 from cardpicker.stage_c.outcomes import Deferred, Failed, Fetched, FetchOutcome, Gone, LockedOut, Throttled, Unusable
 from cardpicker.stage_c.plan import CardPlan
 from cardpicker.stage_c.settings import StageCSettings
@@ -58,6 +58,11 @@ class Flight:
     def is_remote(self) -> bool:
         """Whether the image comes over the network."""
         return isinstance(self.place, ImagePlace) and not self.place.location.startswith("file:")
+
+    @property
+    def origin(self) -> FetchOrigin:
+        """What a count of failures asks of it."""
+        return FetchOrigin(source_id=self.plan.source_id, is_remote=self.is_remote, was_gone=self.plan.was_gone)
 
     @property
     def may_arrive_whole(self) -> bool:
