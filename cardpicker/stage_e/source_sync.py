@@ -16,9 +16,10 @@ from django.db import close_old_connections
 from django.db.models import Q
 from django.utils import timezone
 
-from cardpicker.models import CardWork, Source
+from cardpicker.models import Source
 from cardpicker.sources.kinds import Progress
 from cardpicker.sources.update import NotSynced, Synced, SyncOptions, sync_sources
+from cardpicker.stage_e import work
 from cardpicker.stage_e.concurrency import (
     SlotConnectionError,
     SlotSettings,
@@ -76,7 +77,7 @@ def scheduled_sync() -> str:
         synced += 1
         counts = ", ".join(f"{count} {name}" for name, count in outcome.report.counts() if count)
         logger.info("source %s was synced: %s", outcome.source.key, counts or "nothing listed")
-    if CardWork.objects.filter(due_at__isnull=False).exists():
+    if work.is_due():
         request_dispatch("sync")
     return f"{synced} synced, {failed} failed"
 
