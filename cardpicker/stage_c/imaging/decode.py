@@ -187,7 +187,7 @@ def _check_whole(image: bytes, kind: str) -> None:
 
     A JPEG whose last scan lines are short is padded by some decoders; a PNG or WebP says its own length.
     """
-    if kind == "JPEG" and b"\xff\xd9" not in image[2:]:
+    if kind == "JPEG" and image.rfind(b"\xff\xd9", 2) < 0:
         raise _RefusedError(UnusableKind.TRUNCATED, "the JPEG has no end marker")
     if kind == "PNG" and b"IEND" not in image[-65536:] and b"IEND" not in image:
         raise _RefusedError(UnusableKind.TRUNCATED, "the PNG has no end chunk")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import ndimage
 
 from cardpicker.stage_c.imaging.levels import Levels, closed, opened, slide_max
@@ -22,6 +23,7 @@ GLYPH_WIDTH_MM = 9.0  #: Blurred letters run together; a frame line is longer st
 ROW_GAP_MM = 2.6  #: Between a number and its rarity; the left and right blocks are farther apart.
 LINE_MM = (4.5, 2.8)  #: Straight runs at least this wide or this high are frame lines, not letters.
 ALIGNED_MM = 0.13
+_TOUCHING = np.ones((3, 3))  #: At a side or a corner.
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,25 +52,66 @@ def find_glyphs(strokes: Levels) -> list[Glyph]:
     rest = strokes > 14
     glyphs: list[Glyph] = []
     low, high = (mm * FIND_PX_PER_MM for mm in GLYPH_HEIGHT_MM)
+    left = top = 0
     for level in STROKE_LEVELS:
-        inked = rest & (strokes > around * np.float32(level))
-        labels, count = ndimage.label(inked, structure=np.ones((3, 3)))
-        which = labels[inked]
-        areas = np.bincount(which, minlength=count + 1)
-        energies = np.bincount(which, strokes[inked], count + 1) / np.maximum(areas, 1)
-        labels[inked] = np.where(areas[which] >= low, which, 0)  # Most are specks, too small for any glyph.
-        rest = np.zeros_like(rest)
-        for index, place in enumerate(ndimage.find_objects(labels), start=1):
-            if place is None:
-                continue
-            height, width = place[0].stop - place[0].start, place[1].stop - place[1].start
-            if high < height <= 2 * high:
-                rest[place] |= labels[place] == index
-            elif low <= height <= high and width <= GLYPH_WIDTH_MM * FIND_PX_PER_MM and width <= 14 * height:
-                glyphs.append(
-                    Glyph(place[1].start, place[0].start, place[1].stop, place[0].stop, float(energies[index]))
-                )
+        shapes = _shapes(rest & (strokes > around * np.float32(level)), strokes)
+        width, height = shapes.right - shapes.left, shapes.bottom - shapes.top
+        large = shapes.areas >= low  # Most are specks, too small for any glyph.
+        narrow = (width <= GLYPH_WIDTH_MM * FIND_PX_PER_MM) & (width <= 14 * height)
+        fitting = np.flatnonzero(large & narrow & (low <= height) & (height <= high))
+        columns = (
+            shapes.left[fitting] + left,
+            shapes.top[fitting] + top,
+            shapes.right[fitting] + left,
+            shapes.bottom[fitting] + top,
+            shapes.energies[fitting],
+        )
+        glyphs += [Glyph(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+        tall = large & (high < height) & (height <= 2 * high)
+        if not tall.any():
+            break
+        # Nothing is parted outside of what was too tall, often a corner of the band.
+        x, y = int(shapes.left[tall].min()), int(shapes.top[tall].min())
+        window = (slice(y, int(shapes.bottom[tall].max())), slice(x, int(shapes.right[tall].max())))
+        rest = np.append(False, tall)[shapes.labels[window]]
+        strokes, around, left, top = strokes[window], around[window], left + x, top + y
     return glyphs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Shapes:
+    """Connected shapes; the arrays have one entry a shape but for ``labels``, the picture of their numbers from 1."""
+
+    labels: NDArray[np.int32]
+    areas: NDArray[np.int64]
+    energies: NDArray[np.float64]
+    left: NDArray[np.int64]
+    top: NDArray[np.int64]
+    right: NDArray[np.int64]
+    bottom: NDArray[np.int64]
+
+
+def _shapes(inked: NDArray[np.bool_], strokes: Levels) -> _Shapes:
+    """Measure what touches at a side or a corner by its own pixels; `ndimage.find_objects` would go through all."""
+    labels, count = ndimage.label(inked, structure=_TOUCHING)
+    place = np.flatnonzero(inked)
+    which = labels.take(place) - 1
+    x = place % inked.shape[1]
+    left, right = np.full(count, inked.shape[1]), np.zeros(count, dtype=np.int64)
+    np.minimum.at(left, which, x)
+    np.maximum.at(right, which, x)
+    first, last = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    first[which[::-1]], last[which] = place[::-1], place  # Of many assigned to one index the last one stays.
+    areas = np.bincount(which, minlength=count)
+    return _Shapes(
+        labels=labels,
+        areas=areas,
+        energies=np.bincount(which, strokes.take(place), count) / areas,
+        left=left,
+        top=first // inked.shape[1],
+        right=right + 1,
+        bottom=last // inked.shape[1] + 1,
+    )
 
 
 def without_lines(strokes: Levels) -> Levels:
@@ -86,8 +129,10 @@ def chain_glyphs(glyphs: Sequence[Glyph]) -> list[list[Glyph]]:
         reachable = [end for end in reachable if glyph.left - end[2] < gap]  # What is out of reach stays so.
         best, nearest = -1, gap
         for place, (top, bottom, right, _) in enumerate(reachable):
+            if top >= glyph.bottom or bottom <= glyph.top or glyph.left - right >= nearest:
+                continue  # Most stand in another row.
             shared = min(glyph.bottom, bottom) - max(glyph.top, top)
-            if shared >= 0.6 * max(1, min(glyph.bottom - glyph.top, bottom - top)) and glyph.left - right < nearest:
+            if shared >= 0.6 * min(glyph.bottom - glyph.top, bottom - top):
                 best, nearest = place, glyph.left - right
         if best < 0:
             chain = [glyph]

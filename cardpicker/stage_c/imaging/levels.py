@@ -5,7 +5,9 @@ Equal to what numpy and scipy compute over general numbers, at a tenth of the co
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +22,16 @@ def percentiles(levels: Levels, wanted: Sequence[float]) -> list[float]:
     Args:
         wanted: 0 to 100 each; ``levels`` must not be empty.
     """
-    upto = np.cumsum(np.bincount(levels.ravel(), minlength=256))
+    return counted_percentiles(np.bincount(levels.ravel(), minlength=256), wanted)
+
+
+def counted_percentiles(counts: Sequence[int] | NDArray[np.int64], wanted: Sequence[float]) -> list[float]:
+    """Return the percentiles of levels of which ``counts`` tells how often each occurs, as `Image.histogram` does."""
+    upto = np.cumsum(counts).tolist()
     found = []
     for percent in wanted:
-        place = percent / 100 * (levels.size - 1)
-        low, high = (int(np.searchsorted(upto, rank, side="right")) for rank in (int(place), int(np.ceil(place))))
+        place = percent / 100 * (upto[-1] - 1)
+        low, high = bisect_right(upto, int(place)), bisect_right(upto, ceil(place))
         found.append(low + (high - low) * (place - int(place)))
     return found
 

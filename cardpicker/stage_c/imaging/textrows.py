@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
-from PIL import ImageFilter
+from PIL import Image, ImageFilter
 
 from cardpicker.stage_c.imaging.geometry import BoxMm, CardFit
 from cardpicker.stage_c.imaging.glyphs import (
@@ -23,7 +23,7 @@ from cardpicker.stage_c.imaging.glyphs import (
     stroke_image,
     without_lines,
 )
-from cardpicker.stage_c.imaging.levels import Levels, percentiles
+from cardpicker.stage_c.imaging.levels import Levels, counted_percentiles, percentiles
 
 ROW_MIN_WIDTH_MM = 2.2
 EXTEND_GAP_MM, EXTEND_MM, EXTEND_CLARITY = 1.3, 6.0, 4.5
@@ -72,7 +72,7 @@ def find_rows(gray: Levels, fit: CardFit, band_mm: BoxMm) -> tuple[TextRow, ...]
     if min(size) < 8:
         return ()
     picture = fit.crop(gray, (left, top, right, bottom), size).filter(ImageFilter.GaussianBlur(0.5))
-    band = _stretch(np.asarray(picture))
+    band = _stretch(picture)
     rows = [row for light in (True, False) for row in _rows_of(band, light, left, top)]
     chosen: list[TextRow] = []
     strongest = max((row.contrast for row in rows if row.glyphs >= 6), default=0.0)
@@ -104,11 +104,11 @@ def _rival(row: TextRow, rows: Sequence[TextRow]) -> TextRow | None:
     return max(near, key=lambda other: (other.score, other.box_mm), default=None)
 
 
-def _stretch(band: Levels) -> Levels:
+def _stretch(band: Image.Image) -> Levels:
     """Return ``band`` with its lightest parts at white, so that a dim picture is judged like a bright one."""
-    top = max(64.0, *percentiles(band, (99.5,)))
+    top = max(64.0, *counted_percentiles(band.histogram(), (99.5,)))
     lighter = np.minimum(np.arange(256) * (255.0 / top), 255.0).astype(np.uint8)
-    return np.asarray(lighter[band], dtype=np.uint8)
+    return np.asarray(band.point(lighter.tolist()), dtype=np.uint8)
 
 
 def _overlap(a: BoxMm, b: BoxMm) -> float:
@@ -186,7 +186,7 @@ def _stand_out(pixels: Levels, light: bool) -> float:
     dark_end, ground, light_end = percentiles(pixels, (4, 50, 96))
     lighter, darker = light_end - ground, ground - dark_end
     ours, others = (lighter, darker) if light else (darker, lighter)
-    return float(np.clip(ours / max(1.0, others) - 0.2, 0.4, 1.0))
+    return min(max(ours / max(1.0, others) - 0.2, 0.4), 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
