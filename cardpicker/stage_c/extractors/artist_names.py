@@ -34,21 +34,28 @@ def needed_ratio(name: str) -> float:
     return MATCH_RATIO if len(name.split()) > 1 else MATCH_RATIO_ONE_WORD
 
 
-def best_artist(text: str, artists: Sequence[str]) -> tuple[str | None, float]:
+@lru_cache(maxsize=64)  # A card's rows are asked about anew after each pass over them.
+def best_artist(text: str, artists: tuple[str, ...]) -> tuple[str | None, float]:
     """Return the artist of ``artists`` whom ``text`` names, and the ratio; (None, best ratio) if none.
 
     The pen before a name and the frame behind it read as stray words, so a name may stand anywhere among them; a name of
     one word must end the text.
     """
     words = text.split()
+    lengths = {name: len(name.split()) for name in artists}
+    windows = {length: _windows(words, length) for length in set(lengths.values())}
+    exact = max((name for name in artists if artist_key(name) in windows[lengths[name]]), default=None)
+    if exact is not None:
+        return exact, 1.0  # No other ratio is as high, and comparing a row with a hundred names takes long.
     ratio, artist = 0.0, ""
     for name in artists:
         wanted = artist_key(name)
-        for key in _windows(words, len(name.split())):
+        matcher = SequenceMatcher(None, "", wanted, autojunk=False)
+        for key in windows[lengths[name]]:
             # A basic land has a hundred artists: most differ by their length or their letters alone.
             if 2 * min(len(key), len(wanted)) < ratio * (len(key) + len(wanted)):
                 continue
-            matcher = SequenceMatcher(None, key, wanted, autojunk=False)
+            matcher.set_seq1(key)
             if matcher.quick_ratio() >= ratio:
                 ratio, artist = max((ratio, artist), (matcher.ratio(), name))
     return (artist if artist and ratio >= needed_ratio(artist) else None), round(ratio, 3)
@@ -71,7 +78,7 @@ def tidy_name(text: str) -> str:
     return " ".join(words).strip(" .,;:|_-—'\"")
 
 
-def artist_in_row(passes: Sequence[ReadPass], lines: Sequence[LineRead], artists: Sequence[str]) -> str | None:
+def artist_in_row(passes: Sequence[ReadPass], lines: Sequence[LineRead], artists: tuple[str, ...]) -> str | None:
     """Return the artist who stands in the set code's row, or None where none is clearly legible."""
     free: list[tuple[float, str]] = []
     for read, line in zip(passes, lines, strict=True):
