@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from cardpicker.stage_c.imaging.edges import Edge, side_edges
+from cardpicker.stage_c.imaging.edges import Edge, Strip, first_change, side_edges
+from cardpicker.stage_c.imaging.levels import percentiles_of_few
 
 CARD_WIDTH_MM = 63.0
 CARD_HEIGHT_MM = 88.0
@@ -274,12 +275,7 @@ def border_fraction(upright: NDArray[np.uint8]) -> float | None:
     return float(left + right) / width
 
 
-def _run(strip: NDArray[np.int16], tolerance: int = 40) -> float:
+def _run(strip: Strip) -> float:
     """Return the median number of pixels from the edge that look like the edge itself."""
-    skip = max(1, strip.shape[1] // 40)
-    edge = np.median(strip[:, skip : 3 * skip + 1], axis=1, keepdims=True)
-    differs = np.abs(strip - edge) > tolerance
-    differs[:, : 2 * skip] = False
-    first = np.where(differs.any(axis=1), differs.argmax(axis=1), strip.shape[1])
-    spread = float(np.percentile(first, 75) - np.percentile(first, 25))
-    return float(np.median(first)) if spread <= 0.25 * float(np.median(first)) + 2 else 0.0
+    low, middle, high = percentiles_of_few(first_change(strip, skip=max(1, strip.shape[1] // 40)), (25, 50, 75))
+    return middle if high - low <= 0.25 * middle + 2 else 0.0
