@@ -55,24 +55,20 @@ def find_glyphs(strokes: Levels) -> list[Glyph]:
     left = top = 0
     for level in STROKE_LEVELS:
         shapes = _shapes(rest & (strokes > around * np.float32(level)), strokes)
-        width, height = shapes.right - shapes.left, shapes.bottom - shapes.top
-        large = shapes.areas >= low  # Most are specks, too small for any glyph.
+        width, height = (shapes.boxes[:, 2:] - shapes.boxes[:, :2]).T
         narrow = (width <= GLYPH_WIDTH_MM * FIND_PX_PER_MM) & (width <= 14 * height)
-        fitting = np.flatnonzero(large & narrow & (low <= height) & (height <= high))
-        columns = (
-            shapes.left[fitting] + left,
-            shapes.top[fitting] + top,
-            shapes.right[fitting] + left,
-            shapes.bottom[fitting] + top,
-            shapes.energies[fitting],
-        )
-        glyphs += [Glyph(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
-        tall = large & (high < height) & (height <= 2 * high)
+        fitting = np.flatnonzero(narrow & (low <= height) & (height <= high))
+        boxes = shapes.boxes[fitting] + (left, top, left, top)
+        glyphs += [
+            Glyph(x0, y0, x1, y1, energy)
+            for (x0, y0, x1, y1), energy in zip(boxes.tolist(), shapes.energies[fitting].tolist(), strict=True)
+        ]
+        tall = (high < height) & (height <= 2 * high)
         if not tall.any():
             break
         # Nothing is parted outside of what was too tall, often a corner of the band.
-        x, y = int(shapes.left[tall].min()), int(shapes.top[tall].min())
-        window = (slice(y, int(shapes.bottom[tall].max())), slice(x, int(shapes.right[tall].max())))
+        (x, y), (right, bottom) = shapes.boxes[tall, :2].min(axis=0), shapes.boxes[tall, 2:].max(axis=0)
+        window = (slice(y, bottom), slice(x, right))
         rest = np.append(False, tall)[shapes.labels[window]]
         strokes, around, left, top = strokes[window], around[window], left + x, top + y
     return glyphs
@@ -80,15 +76,11 @@ def find_glyphs(strokes: Levels) -> list[Glyph]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Shapes:
-    """Connected shapes; the arrays have one entry a shape but for ``labels``, the picture of their numbers from 1."""
+    """Connected shapes; ``labels`` is the picture of their numbers from 1."""
 
     labels: NDArray[np.int32]
-    areas: NDArray[np.int64]
-    energies: NDArray[np.float64]
-    left: NDArray[np.int64]
-    top: NDArray[np.int64]
-    right: NDArray[np.int64]
-    bottom: NDArray[np.int64]
+    boxes: NDArray[np.int64]  #: Left, top, right and bottom of each shape.
+    energies: NDArray[np.float64]  #: Mean level of each shape.
 
 
 def _shapes(inked: NDArray[np.bool_], strokes: Levels) -> _Shapes:
@@ -102,15 +94,10 @@ def _shapes(inked: NDArray[np.bool_], strokes: Levels) -> _Shapes:
     np.maximum.at(right, which, x)
     first, last = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
     first[which[::-1]], last[which] = place[::-1], place  # Of many assigned to one index the last one stays.
-    areas = np.bincount(which, minlength=count)
     return _Shapes(
         labels=labels,
-        areas=areas,
-        energies=np.bincount(which, strokes.take(place), count) / areas,
-        left=left,
-        top=first // inked.shape[1],
-        right=right + 1,
-        bottom=last // inked.shape[1] + 1,
+        boxes=np.stack((left, first // inked.shape[1], right + 1, last // inked.shape[1] + 1), axis=1),
+        energies=np.bincount(which, strokes.take(place), count) / np.bincount(which, minlength=count),
     )
 
 

@@ -170,14 +170,14 @@ def _extent(strip: Levels, left: int, right: int, level: float) -> tuple[int, in
     inked = np.flatnonzero(strip.max(axis=0) >= level)
     gap, far = (int(mm * FIND_PX_PER_MM) for mm in (EXTEND_GAP_MM, EXTEND_MM))
     first, last = left, right
-    for column in inked[inked < left][::-1]:
+    for column in inked[inked < left][::-1].tolist():
         if first - column > gap or left - column > far:
             break
-        first = int(column)
-    for column in inked[inked >= right]:
+        first = column
+    for column in inked[inked >= right].tolist():
         if column - last > gap or column - right > far:
             break
-        last = int(column) + 1
+        last = column + 1
     return first, last
 
 
