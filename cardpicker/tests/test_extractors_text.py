@@ -9,7 +9,7 @@ import pytest
 
 from cardpicker.stage_c.evidence import ComputeContext, Lexicon, Reading
 from cardpicker.stage_c.extractors import artist, collector_line, legal_line
-from cardpicker.stage_c.extractors.artist_names import best_artist
+from cardpicker.stage_c.extractors.artist_names import best_artist, similarity
 from cardpicker.stage_c.extractors.rows import ReadPass, passes_of
 from cardpicker.stage_c.imaging.decode import NormalizedImage
 from cardpicker.tests.test_collector_line_parse import KNOWN, row
@@ -96,6 +96,20 @@ def test_an_artist_is_found_among_what_pen_and_frame_read_as() -> None:
 
     assert best_artist("i “ ——<—> Kev Walker x igs {", artists)[0] == "Kev Walker"
     assert best_artist("the Brom of old days", artists)[0] is None
+
+
+def test_the_nearest_artist_is_found_whatever_their_order() -> None:
+    """A name that was read whole wins over near ones, also where two names differ by a diacritic alone."""
+    near = ("Kev Walkers", "Kev Walker", "Kev Walter", "Brom")
+
+    for artists in (near, near[::-1]):
+        assert best_artist("x Kev Walker 7", artists) == ("Kev Walker", 1.0)
+        assert best_artist("x Kew Walter 7", artists) == (
+            "Kev Walter",
+            round(similarity("Kew Walter", "Kev Walter"), 3),
+        )
+        assert best_artist("Jose Cabrera", (*artists, "Jose Cabrera", "José Cabrera")) == ("José Cabrera", 1.0)
+        assert best_artist("", artists) == (None, 0.0)
 
 
 def test_a_stored_row_keeps_that_it_is_cut() -> None:
