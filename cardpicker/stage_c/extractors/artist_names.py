@@ -50,7 +50,7 @@ def best_artist(text: str, artists: tuple[str, ...]) -> tuple[str | None, float]
     ratio, artist = 0.0, ""
     for name in artists:
         wanted = artist_key(name)
-        matcher = SequenceMatcher(None, "", wanted, autojunk=False)
+        matcher = SequenceMatcher(None, "", wanted, autojunk=False)  # It prepares its second text, not its first.
         for key in windows[lengths[name]]:
             # A basic land has a hundred artists: most differ by their length or their letters alone.
             if 2 * min(len(key), len(wanted)) < ratio * (len(key) + len(wanted)):
