@@ -126,6 +126,11 @@ def frame_class(row: Row) -> str:
     return "borderless" if "borderless" in frame else frame.split("/")[0].split("-")[0]
 
 
+def shown_as(row: Row) -> str:
+    """Return the kind of image, which a damaged copy has in a column of its own."""
+    return row.get("original_kind") or row.get("kind") or ""
+
+
 def read_fields(readings: Mapping[str, Reading]) -> dict[str, str]:
     """Return what was read, in the spelling of ``truths``; absent where nothing was."""
     line = readings.get("collector_line", {})
@@ -165,7 +170,7 @@ def score(row: Row, readings: Mapping[str, Reading], result: Result, *, width_px
         verdicts = {judge(name, read.get(name), printed[name]) for name in ("number", "set")}
         verdict = next(name for name in ("wrong", "blank", "right") if name in verdicts)
         result.pairs.append(
-            Pair(verdict=verdict, clear=row.get("kind") != "photo" and width_px >= CLEAR_WIDTH_PX),
+            Pair(verdict=verdict, clear=shown_as(row) != "photo" and width_px >= CLEAR_WIDTH_PX),
         )
     if "number" in read and "number" not in printed:
         result.invented.append(row["file"])

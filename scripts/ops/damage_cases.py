@@ -22,6 +22,7 @@ django.setup()
 
 from cardpicker.operations.scoring import ScoringError
 from cardpicker.sources.errors import ListingError
+from scripts.ops.damaged.arguments import at_least_one
 from scripts.ops.damaged.folder import IMAGES, TRUTH, FolderError, read_rows, write_copies
 from scripts.ops.damaged.kinds import KINDS, Damage, scaled_to
 
@@ -39,7 +40,7 @@ def main() -> int:
         left_out = write_copies(
             images, rows, damages, arguments.out, seed=arguments.seed, processes=arguments.processes
         )
-    except (ScoringError, ListingError, FolderError) as error:
+    except (ScoringError, ListingError, FolderError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
     for reason in left_out:
@@ -57,13 +58,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--scaled-to",
         nargs="+",
-        type=int,
+        type=at_least_one,
         default=[],
         metavar="PX",
         help="copies with so many pixels on the longer side, of what is not smaller; alone, in place of the kinds",
     )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--processes", type=at_least_one, default=2)
     return parser
 
 

@@ -30,6 +30,11 @@ def scaled(image: Image.Image, draw: np.random.Generator, *, factor: float) -> I
     return image.resize(_times(image.size, factor, factor), Image.Resampling.LANCZOS)
 
 
+def reduced(image: Image.Image, draw: np.random.Generator, *, longest_px: int) -> Image.Image:
+    """Return the picture with ``longest_px`` on its longer side."""
+    return scaled(image, draw, factor=longest_px / max(image.size))
+
+
 def blurred(image: Image.Image, draw: np.random.Generator, *, per_mille: float) -> Image.Image:
     """Return the picture out of focus; the Gaussian's sigma is in thousandths of the longer side."""
     return image.filter(ImageFilter.GaussianBlur(per_mille * max(image.size) / 1000))

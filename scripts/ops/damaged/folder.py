@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -46,10 +47,15 @@ def read_rows(truth: Path, images: Path) -> list[Row]:
     read_truth(truth)
     given = read_given_names(images)
     with truth.open(encoding="utf-8-sig", newline="") as stream:
-        rows = list(csv.DictReader(without_head(stream)[1]))
+        rows = [_cleaned(record) for record in csv.DictReader(without_head(stream)[1])]
     for row in rows:
         row["name"] = row.get("name") or given.take(row["file"]) or PurePosixPath(row["file"]).stem
     return rows
+
+
+def _cleaned(record: Mapping[object, object]) -> Row:
+    """Return a record as the product reads it: a cell that is missing is empty, one too many is nobody's."""
+    return {name: str(text or "").strip() for name, text in record.items() if isinstance(name, str)}
 
 
 def write_copies(
@@ -62,16 +68,26 @@ def write_copies(
     """
     if out.exists():
         raise FolderError(f"{out} is there already: name a new folder")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent) as unfinished:
+        made = _write_folder(images, rows, damages, Path(unfinished) / out.name, seed=seed, processes=processes)
+        (Path(unfinished) / out.name).rename(out)
+    return [copies.left_out for copies in made if copies.left_out]
+
+
+def _write_folder(
+    images: Path, rows: Sequence[Row], damages: Sequence[Damage], out: Path, *, seed: int, processes: int
+) -> list[Copies]:
     (out / IMAGES).mkdir(parents=True)
     make = partial(_copies_of, images, tuple(damages), out / IMAGES, seed)
     with ProcessPoolExecutor(processes) as pool:
         made = list(pool.map(make, _with_new_names(rows)))
     written = [row for copies in made for row in copies.rows]
     if not written:
-        raise FolderError(f"no image of the truth file could be read in {images}: give --images")
+        raise FolderError(f"no image of the truth file could be copied from {images}: give --images, or larger ones")
     _write_csv(out / TRUTH, written)
     _write_csv(out / IMAGES / FILE_NAME, [{"file": row["file"], "name": row["name"]} for row in written])
-    return [copies.left_out for copies in made if copies.left_out]
+    return made
 
 
 def upright(image: Image.Image) -> Image.Image:

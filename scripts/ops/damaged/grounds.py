@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 Color = tuple[int, int, int]
@@ -32,6 +33,6 @@ def table(size: tuple[int, int], draw: np.random.Generator) -> Image.Image:
     return Image.fromarray(np.clip(_WOOD + shade[..., None], 0, 255).astype(np.uint8))
 
 
-def _smooth(coarse: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+def _smooth(coarse: NDArray[np.float64], size: tuple[int, int]) -> NDArray[np.float32]:
     picture = Image.fromarray(coarse.astype(np.float32))
     return np.asarray(picture.resize(size, Image.Resampling.BICUBIC))

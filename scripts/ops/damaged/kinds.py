@@ -69,8 +69,5 @@ KINDS: Final = {damage.name: damage for damage in _kinds()}
 
 def scaled_to(longest_px: int) -> Damage:
     """Return the damage of having ``longest_px`` on the longer side."""
-
-    def effect(image: Image.Image, draw: np.random.Generator) -> Image.Image:
-        return effects.scaled(image, draw, factor=longest_px / max(image.size))
-
+    effect = partial(effects.reduced, longest_px=longest_px)
     return Damage(name=f"longest-{longest_px}px", effect=effect, longest_px=longest_px)

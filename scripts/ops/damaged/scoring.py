@@ -54,14 +54,17 @@ class Reader:
     def __call__(self, path: Path, artists: tuple[str, ...]) -> dict[str, Reading]:
         """Return what is read, without the rows it was parsed from; nothing where the file is of no use."""
         context, data = ComputeContext(artists=artists), path.read_bytes()
-        if self.any_size:
-            image = decode(data)
-            readable = isinstance(image, NormalizedImage)
-            readings = extract_all(image, context, self.lexicon, EXTRACTORS) if readable else {}
-        else:
-            found = compute_card_evidence(data, context)
-            readings = dict(found.readings) if isinstance(found, CardEvidence) else {}
+        readings = self._of_any_size(data, context) if self.any_size else _as_the_product(data, context)
         return {name: reading for name, reading in readings.items() if name != TEXT}
+
+    def _of_any_size(self, data: bytes, context: ComputeContext) -> dict[str, Reading]:
+        image = decode(data)
+        return extract_all(image, context, self.lexicon, EXTRACTORS) if isinstance(image, NormalizedImage) else {}
+
+
+def _as_the_product(data: bytes, context: ComputeContext) -> dict[str, Reading]:
+    found = compute_card_evidence(data, context)
+    return dict(found.readings) if isinstance(found, CardEvidence) else {}
 
 
 def score_folder(
@@ -76,8 +79,12 @@ def score_folder(
 
     Args:
         rows: each row as the truth file's reader has it, and as it stands in the file.
+
+    Raises:
+        OcrUnavailableError: nothing can be read.
     """
     reader = Reader(lexicon=Lexicon(set_codes=printings.codes), any_size=any_size)
+    reader.ready()
     paths = [images / row["file"] for _, row in rows]
     artists = [printings.artists(row["name"]) for _, row in rows]
     with ProcessPoolExecutor(processes, initializer=partial(Reader.ready, reader)) as pool:
@@ -107,11 +114,14 @@ def best_vote(name: str, readings: Readings, printings: Printings) -> BestVote |
 
 
 def number_verdict(row: Row, readings: Readings) -> str | None:
-    """Return whether the number that is printed was read, or one that is not."""
+    """Return whether the number that is printed was read, or one that is not; None where nothing can be said.
+
+    That none is printed is said by an empty ``collector_number`` alone: an expected number is a real printing's.
+    """
     printed = bench_reading.truths(row).get("number")
     read = bench_reading.read_fields(readings).get("number")
     if printed is None:
-        return "invented" if read else None
+        return "invented" if read and "collector_number" in row else None
     return bench_reading.judge("number", read, printed)
 
 
