@@ -59,7 +59,7 @@ def truth(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def damaged(truth: Path) -> Path:
     """Copies of them."""
     out = truth.parent / "damaged"
-    done = damage(truth, out, "--kind", UNCHANGED, "scaled-80", "jpeg-40", "noisy", "--scaled-to", "480")
+    done = damage(truth, out, "--kind", UNCHANGED, "scaled-80", "jpeg-40", "noisy", "--scaled-to", "499")
     assert done.returncode == 0, done.stderr
     return out
 
@@ -220,11 +220,11 @@ def test_copies_are_scored_by_kind_of_damage(damaged: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    small, large = found["by_kind"]["longest-480px"], found["by_kind"][UNCHANGED]
+    small, large = found["by_kind"]["longest-499px"], found["by_kind"][UNCHANGED]
     assert (large["right"], large["wrong"], large["abstained"]) == (1, 1, 1)
     assert large["numbers"] == {"right": 1, "wrong": 1, "blank": 0, "invented": 0}
     assert (small["right"], small["abstained"], small["numbers"]["blank"]) == (0, 3, 2)
-    assert json.loads(any_size.stdout)["by_kind"]["longest-480px"]["numbers"]["right"] == 1
+    assert json.loads(any_size.stdout)["by_kind"]["longest-499px"]["numbers"]["right"] == 1
     assert "as-is--ajanis-pridemate-fdn.jpg" in [wrong["file"] for wrong in found["wrong"]]
     assert found["by_calculator"]["stage-d-join-key-v1"]["wrong"] == found["overall"]["wrong"]
 
