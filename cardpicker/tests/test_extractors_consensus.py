@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cardpicker.stage_c.extractors.collector_parse import LineRead, parse_rows
-from cardpicker.stage_c.extractors.consensus import agree, is_certain
+from cardpicker.stage_c.extractors.consensus import Doubts, agree, doubts
 from cardpicker.tests.test_collector_line_parse import KNOWN, row
 
 
@@ -18,7 +18,7 @@ def test_one_clear_reading_in_a_known_set_is_certain() -> None:
     """A sharp line needs no second look."""
     lines = [reading("123/287 R", 0.92)]
 
-    assert is_certain(lines)
+    assert doubts(lines) == Doubts(number=False, set=False)
     assert agree(lines).number is not None
     assert agree(lines).confidence >= 0.9
 

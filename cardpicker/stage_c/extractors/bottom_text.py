@@ -12,12 +12,13 @@ from dataclasses import replace
 
 from cardpicker.stage_c.evidence import ComputeContext, Lexicon, Reading
 from cardpicker.stage_c.extractors.artist_names import best_artist
-from cardpicker.stage_c.extractors.collector_parse import LineRead, is_beside, parse_rows
-from cardpicker.stage_c.extractors.consensus import is_certain
+from cardpicker.stage_c.extractors.collector_parse import LineRead, parse_passes
+from cardpicker.stage_c.extractors.consensus import doubts
 from cardpicker.stage_c.extractors.geometry import fitted
 from cardpicker.stage_c.extractors.rows import ReadPass, ReadRow, ReadWord
+from cardpicker.stage_c.extractors.second_look import COMMON_WORD, rows_in_doubt
 from cardpicker.stage_c.imaging.decode import NormalizedImage
-from cardpicker.stage_c.imaging.geometry import BoxMm, CardFit
+from cardpicker.stage_c.imaging.geometry import CARD_WIDTH_MM, BoxMm, CardFit
 from cardpicker.stage_c.imaging.list_mark import pairs, without_mark
 from cardpicker.stage_c.imaging.ocr import ACTIVE, Layout, OcrEngine, join_rows
 from cardpicker.stage_c.imaging.textrows import SURE_FIT, TextRow, find_rows, pack_rows
@@ -30,11 +31,11 @@ MAX_LINE_GLYPH_MM = 1.5  #: Rules text and type lines are larger.
 LEVEL_MM = 0.5  #: Above the line's upper row, where the legal line may begin.
 BESIDE_MARK_MM = 0.35  #: Less than the room between the mark and the print.
 MIN_LEGIBLE = 0.5
-MIN_GLYPHS = 5  #: A row of fewer, of which nothing was read, is no line of text.
-UNBELIEVED = 0.5  #: Mean belief below which a row may be text of the other polarity.
+CLEAR_SIGN = 0.6
+CONDENSED_WORDS = 0.7  #: Of the width; a year is read from as many columns as at full width.
 #: How rows are shown to the engine: strokes alone or plain gray, and the zoom. Unlike views err unlike.
 VARIANTS = {"gray": (False, 0.85), "strokes": (True, 1.35), "gray-large": (False, 1.2)}
-_LEGIBLE = re.compile(r"wizard|coast|illus|proxy", re.IGNORECASE)
+_SIGN = re.compile(r"©|\b\w{0,2}l+us[.,]", re.IGNORECASE)
 
 
 class BandReader:
@@ -92,9 +93,9 @@ class BandReader:
         """Whether ``row`` names an artist of the card's printings."""
         return best_artist(row.text, self._artists)[0] is not None
 
-    def line(self, read: ReadPass) -> LineRead:
-        """Return the collector line of one pass."""
-        return parse_rows(read.rows, self._known)
+    def lines(self, passes: Sequence[ReadPass]) -> list[LineRead]:
+        """Return the collector line of each pass."""
+        return parse_passes(passes, self._known)
 
 
 def extract(
@@ -126,20 +127,34 @@ def extract(
 def line_first(rows: Sequence[TextRow]) -> list[TextRow]:
     """Return the lowest two rows that stand as a collector line does, with all that is level with them or below.
 
-    All rows where none stand so: what lies above a line is rules text, and costs more than the line.
+    All rows where none stand so: what lies above a line is rules text, and costs more than the line. The legal words at
+    the right of a line are condensed: they repeat themselves on every card, and a digit of the line does not.
     """
     small = [row for row in rows if row.glyph_height_mm <= MAX_LINE_GLYPH_MM]
-    found = [(small[lower].box_mm[3], small[upper].box_mm[1]) for upper, lower in pairs([row.box_mm for row in small])]
-    top = max(found, default=(0.0, 0.0))[1] - LEVEL_MM
-    return [row for row in rows if row.box_mm[1] >= top]
+    found = max(pairs([row.box_mm for row in small]), key=lambda pair: _line_place(small, pair), default=None)
+    if found is None:
+        return list(rows)
+    upper, lower = small[found[0]].box_mm, small[found[1]].box_mm
+    words_mm = max(CARD_WIDTH_MM / 2, upper[2], lower[2])
+    return [
+        replace(row, condensed=CONDENSED_WORDS) if row.box_mm[0] > words_mm else row
+        for row in rows
+        if row.box_mm[1] >= upper[1] - LEVEL_MM
+    ]
+
+
+def _line_place(rows: Sequence[TextRow], pair: tuple[int, int]) -> tuple[float, float]:
+    upper, lower = pair
+    return rows[lower].box_mm[3], rows[upper].box_mm[1]
 
 
 def _first_pass(reader: BandReader, fit: CardFit, rows: Sequence[TextRow]) -> ReadPass:
     """Read the line, and whatever else there is only where the line is not among what was read."""
     chosen = line_first(rows)
     first = reader.read(fit, chosen, "gray")
-    rest = [row for row in rows if row not in chosen]
-    if not rest or (is_legible([first], reader) and reader.line(first).number is not None):
+    shown = {row.box_mm for row in chosen}
+    rest = [row for row in rows if row.box_mm not in shown]
+    if not rest or (is_legible([first], reader) and reader.lines([first])[0].number is not None):
         return first
     more = reader.read(fit, rest, "gray").rows
     return replace(first, rows=tuple(sorted((*first.rows, *more), key=lambda row: (row.top_mm, row.left_mm))))
@@ -147,54 +162,30 @@ def _first_pass(reader: BandReader, fit: CardFit, rows: Sequence[TextRow]) -> Re
 
 def is_legible(passes: Sequence[ReadPass], reader: BandReader) -> bool:
     """Whether any pass has something that only an upright card's bottom says."""
-    for read in passes:
-        line = reader.line(read)
+    for read, line in zip(passes, reader.lines(passes), strict=True):
         if line.number is not None and line.number.confidence >= MIN_LEGIBLE:
             return True
         if line.set is not None and line.set.code.known and line.set.code.distance == 0:
             return True
-        if any(_LEGIBLE.search(row.text) or reader.names_artist(row) for row in read.rows):
+        if any(_is_upright(row) or reader.names_artist(row) for row in read.rows):
             return True
     return False
 
 
+def _is_upright(row: ReadRow) -> bool:
+    """Whether ``row`` has a word that is found at the bottom alone; short signs have to be read clearly."""
+    return bool(COMMON_WORD.search(row.text) or (row.confidence >= CLEAR_SIGN and _SIGN.search(row.text)))
+
+
 def _settle(reader: BandReader, fit: CardFit, rows: Sequence[TextRow], passes: list[ReadPass]) -> None:
-    """Read again, another way, the rows that may hold the collector line, until the passes agree or calls run out."""
+    """Read again, another way, what of the collector line is in doubt, until the passes agree or calls run out."""
     for variant in list(VARIANTS)[1:]:
-        lines = [reader.line(read) for read in passes]
+        lines = reader.lines(passes)
+        left = doubts(lines)
         silent = len(passes) > 1 and all(line.number is None and line.set is None for line in lines)
-        if silent or is_certain(lines):
+        if silent or not (left.number or left.set):
             return
-        weak = _weak_rows(rows, passes, lines) if is_legible(passes, reader) else rows
+        weak = rows_in_doubt(rows, passes, lines, left, reader.names_artist) if is_legible(passes, reader) else rows
         if not weak:
             return
         passes.append(reader.read(fit, weak, variant))
-
-
-def _weak_rows(rows: Sequence[TextRow], passes: Sequence[ReadPass], lines: Sequence[LineRead]) -> list[TextRow]:
-    """Return the rows that may hold a number or a set code, by what was read there or by their place above a code."""
-    boxes: set[tuple[float, float]] = set()
-    for read, line in zip(passes, lines, strict=True):
-        code_row = read.rows[line.set.row] if line.set is not None else None
-        boxes |= {
-            (row.left_mm, row.top_mm)
-            for row in read.rows
-            if _may_be_line(row, code_row) or (code_row is not None and is_beside(row, code_row))
-        }
-    shown = [*rows, *(row.rival for row in rows if row.rival is not None)]
-    weak = [row for row in shown if row.box_mm[:2] in boxes]
-    if any(line.number is not None for line in lines):
-        return weak
-    belief = {(row.left_mm, row.top_mm): row.confidence for read in passes for row in read.rows}
-    for row in rows:
-        if row not in weak and row.glyphs >= MIN_GLYPHS and belief.get(row.box_mm[:2], 0.0) < UNBELIEVED:
-            weak.append(row.rival or row)
-    return weak
-
-
-def _may_be_line(row: ReadRow, code_row: ReadRow | None) -> bool:
-    text = row.text
-    if code_row is not None and _LEGIBLE.search(text):
-        return False  # A card with a set code has its number beside it, not in the legal line.
-    digits = sum(c.isdigit() for c in text)
-    return digits >= 2 or re.search(r"[A-Z0-9]{3}.{0,3}(EN|DE|FR|IT|ES|PT|JA|KO|RU)\b", text) is not None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from cardpicker.stage_c.evidence import ComputeContext, Lexicon, Reading
 from cardpicker.stage_c.extractors.artist_names import artist_in_row
-from cardpicker.stage_c.extractors.collector_parse import parse_rows
+from cardpicker.stage_c.extractors.collector_parse import parse_passes
 from cardpicker.stage_c.extractors.consensus import agree
 from cardpicker.stage_c.extractors.rows import passes_of
 from cardpicker.stage_c.imaging.decode import NormalizedImage
@@ -18,7 +18,7 @@ def extract(
     """Return the collector line that the passes agree on; nulls where they are silent or contradict each other."""
     text = so_far.get("bottom_text")
     passes = passes_of(text)
-    lines = [parse_rows(read.rows, lexicon.set_codes) for read in passes]
+    lines = parse_passes(passes, lexicon.set_codes)
     agreed = agree(lines)
     number, set_read = agreed.number, agreed.set
     rows: list[str] = []

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cardpicker.stage_c.extractors.rows import ReadRow
+from cardpicker.stage_c.extractors.rows import ReadPass, ReadRow
 from cardpicker.stage_c.extractors.set_codes import LANGUAGES, SetCode, resolve_set_code
 
 DIGIT = "[0-9OoQIl|SBZ]"
@@ -72,11 +72,27 @@ class LineRead:
     set: SetRead | None
 
 
-def parse_rows(rows: Sequence[ReadRow], known_sets: frozenset[str]) -> LineRead:
-    """Return the collector line in ``rows``: the best number, and the set code that goes with it."""
+def parse_passes(passes: Sequence[ReadPass], known_sets: frozenset[str]) -> list[LineRead]:
+    """Return the collector line of each pass; where one shows a number alone, it stands by the code row read before."""
+    lines: list[LineRead] = []
+    code_row: ReadRow | None = None
+    for read in passes:
+        line = parse_rows(read.rows, known_sets, code_row)
+        lines.append(line)
+        if line.set is not None and line.set.code.known:
+            code_row = read.rows[line.set.row]
+    return lines
+
+
+def parse_rows(rows: Sequence[ReadRow], known_sets: frozenset[str], code_row: ReadRow | None = None) -> LineRead:
+    """Return the collector line in ``rows``: the best number, and the set code that goes with it.
+
+    Args:
+        code_row: the row of a set code that is not among ``rows``.
+    """
     sets = [read for index, row in enumerate(rows) if (read := _set_of(index, row, known_sets)) is not None]
     set_read = max(sets, key=lambda s: (s.code.known, -s.code.distance, s.confidence), default=None)
-    beside = rows[set_read.row] if set_read is not None else None
+    beside = rows[set_read.row] if set_read is not None else code_row
     numbers = [found for index, row in enumerate(rows) if (found := _number_of(index, row, beside)) is not None]
     number = max(numbers, key=lambda n: (_ORDER.index(n.layout), -n.exchanged, n.confidence), default=None)
     if number is not None and set_read is None:

@@ -26,13 +26,23 @@ class AgreedLine:
     readings: tuple[str, ...]  #: Every number that was read, as evidence of doubt.
 
 
-def is_certain(lines: Sequence[LineRead]) -> bool:
-    """Whether another reading could hardly change the line."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doubts:
+    """What another reading of a line could still change."""
+
+    number: bool
+    set: bool
+
+
+def doubts(lines: Sequence[LineRead]) -> Doubts:
+    """Return what of the line is not settled by ``lines``, one per pass in the order they were read."""
     agreed = agree(lines)
-    if agreed.number is None or agreed.confidence < CLEAR:
-        return False
     framed = agreed.set is not None and agreed.set.code.known and _is_clear(agreed.set)
-    return framed or ((agreed.supporters >= 2 or agreed.number.legal) and agreed.set is None)
+    alone = agreed.number is not None and (agreed.supporters >= 2 or agreed.number.legal)  # It needs no set code.
+    return Doubts(
+        number=agreed.number is None or agreed.confidence < CLEAR or not (framed or alone),
+        set=not framed and not (alone and all(line.set is None for line in lines)),
+    )
 
 
 def agree(lines: Sequence[LineRead]) -> AgreedLine:

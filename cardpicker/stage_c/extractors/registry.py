@@ -61,11 +61,11 @@ class ModuleExtractor:
 _TEXT = ("bottom_text",)  # Also the way up that the text settled, which every crop needs.
 
 EXTRACTORS: tuple[Extractor, ...] = (
-    ModuleExtractor("bottom_text", 7),
+    ModuleExtractor("bottom_text", 8),
     ModuleExtractor("geometry", 2, _TEXT),
-    ModuleExtractor("collector_line", 3, _TEXT),
+    ModuleExtractor("collector_line", 4, _TEXT),
     ModuleExtractor("the_list_mark", 3, _TEXT),
-    ModuleExtractor("legal_line", 2, _TEXT),
+    ModuleExtractor("legal_line", 3, _TEXT),
     ModuleExtractor("artist", 2, (*_TEXT, "collector_line")),
     ModuleExtractor("art_hash", 3, _TEXT),
     ModuleExtractor("quality", 4, _TEXT),

@@ -50,6 +50,7 @@ class TextRow:
     glyphs: int
     clarity: float  #: Contrast over the median stroke height of its box.
     margin_mm: float = MARGIN_MM  #: Shown left of the box.
+    condensed: float = 1.0  #: Of the width: the engine's network reads column after column, so that fewer cost less.
     score: float  #: Likelihood of being the text where rows of both polarities overlap.
     rival: TextRow | None = None  #: The row of the other polarity at its place, where that is nearly as likely.
 
@@ -195,7 +196,7 @@ class PackedRows:
 
     pixels: Levels
     spans: tuple[tuple[int, int], ...]
-    scales: tuple[float, ...]  #: Pixels per millimeter of each row.
+    scales: tuple[float, ...]  #: Pixels per millimeter of each row, from left to right.
     lefts_mm: tuple[float, ...]
 
     def x_mm(self, row: int, x_px: int) -> float:
@@ -215,12 +216,13 @@ def pack_rows(
     strips, scales, lefts = [], [], []
     for row in rows:
         scale = float(np.clip(TEXT_HEIGHT_PX * zoom / row.glyph_height_mm, PX_PER_MM[0], PX_PER_MM[1] * zoom))
+        across = scale * row.condensed
         left, top, right, bottom = row.box_mm
         box = fit.clip((left - row.margin_mm, top - 0.3, right + 0.9, bottom + 0.3))
-        size = (max(8, int((box[2] - box[0]) * scale)), max(8, int((box[3] - box[1]) * scale)))
+        size = (max(8, int((box[2] - box[0]) * across)), max(8, int((box[3] - box[1]) * scale)))
         pixels = np.asarray(fit.crop(gray, box, size), dtype=np.uint8)
         strips.append(_clean(pixels, row, scale, strokes_only))
-        scales.append(scale)
+        scales.append(across)
         lefts.append(box[0])
     gap = PAGE_GAP_PX
     width = max(strip.shape[1] for strip in strips) + 2 * gap
