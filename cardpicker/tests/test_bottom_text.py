@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from cardpicker.stage_c.compute import compute_card_evidence, warm_up
 from cardpicker.stage_c.evidence import CardEvidence, ComputeContext, Lexicon
-from cardpicker.stage_c.extractors.bottom_text import BAND_MM
+from cardpicker.stage_c.extractors.bottom_text import BAND_MM, line_first
 from cardpicker.stage_c.extractors.rows import passes_of
 from cardpicker.stage_c.imaging.geometry import fit_card
-from cardpicker.stage_c.imaging.textrows import find_rows, pack_rows
+from cardpicker.stage_c.imaging.textrows import TextRow, find_rows, pack_rows
 from cardpicker.tests.card_pictures import MODERN, PX_PER_MM, card, encode, gray
 
 RULES = (5.0, 80.6, "Flying, vigilance and a line of rules")
@@ -22,6 +25,11 @@ def evidence(picture: Image.Image) -> CardEvidence:
     found = compute_card_evidence(encode(picture), ComputeContext(artists=("John Avon",)))
     assert isinstance(found, CardEvidence)
     return found
+
+
+def find_all(picture: Image.Image) -> Sequence[TextRow]:
+    pixels = gray(picture)
+    return find_rows(pixels, fit_card(pixels), BAND_MM)
 
 
 def texts(found: CardEvidence) -> list[str]:
@@ -92,11 +100,23 @@ def test_dark_print_over_a_mottled_frame_is_read(seed: int) -> None:
     assert evidence(picture).collector_number == "174"
 
 
-def test_a_column_of_the_page_has_its_place_on_the_card() -> None:
+def test_only_the_legal_words_beside_a_line_are_condensed() -> None:
+    """A digit has no columns to spare, and without a line at the left nobody knows where the digits are."""
+    line = find_all(card((*MODERN, (38.0, 84.2, "© 2024 Wizards of the Coast"))))
+    legal = find_all(card(((4.0, 82.0, "Kev Walker"), (4.0, 84.0, "© 1993-2011 Wizards of the Coast LLC 182/249"))))
+
+    assert [row.condensed < 1.0 for row in line_first(line)] == [row.box_mm[0] > 30.0 for row in line_first(line)]
+    assert any(row.condensed < 1.0 for row in line_first(line))
+    assert legal
+    assert all(row.condensed == 1.0 for row in line_first(legal))
+
+
+@pytest.mark.parametrize("condensed", [1.0, 0.7])
+def test_a_column_of_the_page_has_its_place_on_the_card(condensed: float) -> None:
     """By where its first letter is, not by how far noise draws a row out, a row is cut or whole."""
     pixels = gray(card(bleed_mm=3.175))
     fit = fit_card(pixels)
-    rows = find_rows(pixels, fit, BAND_MM)
+    rows = [replace(row, condensed=condensed) for row in find_rows(pixels, fit, BAND_MM)]
 
     packed = pack_rows(pixels, fit, rows, strokes_only=False)
 
