@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import sys
 from collections.abc import Callable, Iterator
@@ -32,7 +33,7 @@ def line_of(
 
 
 def main(start_method: str, how: str, *database: str) -> None:
-    """Do ``how``: work until killed, get stuck, go deaf, count a few items, or abandon the line."""
+    """Do ``how``: work until killed, get stuck, go deaf, count a few items or the heaps, or abandon the line."""
     if database:
         dsn, lock = database
         slot = psycopg2.connect(dsn)
@@ -51,6 +52,10 @@ def main(start_method: str, how: str, *database: str) -> None:
                 pass
         case "count":
             print(sum(1 for _ in itertools.islice(line_of(start_method, itertools.repeat("well")), 10)), flush=True)
+        case "count heaps":
+            for _ in itertools.islice(line_of(start_method, itertools.repeat("well")), 10):
+                pass
+            ctypes.CDLL(None).malloc_stats()  # to the error output
         case "abandon":
             ABANDONED.append(line_of(start_method, itertools.repeat("well")))
             print(type(next(ABANDONED[0]).outcome).__name__, flush=True)

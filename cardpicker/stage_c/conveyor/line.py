@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Generic
 
+from .allocator import share_one_heap
 from .pool import TICK_S, Pool
 from .standing import StandingPool
 from .types import Conveyed, ConveyorOutcome, ConveyorSettings, FetchRaised, I, NotComputed, Payload, describe
@@ -43,6 +44,7 @@ def run(  # noqa: PLR0913 - what, with what, how large and when to stop: one cal
     Raises:
         WorkerInitError: the initializer raised, or processes die before they are ready.
     """
+    share_one_heap()
     lender = standing or StandingPool()
     pool = lender.lend(settings, compute, initializer, initargs)
     line = _Line(items, fetch, pool, should_stop, on_tick)

@@ -95,7 +95,7 @@ class Pool:
             # Daemonic, so that a generator that nobody closed does not keep the interpreter from its end.
             process = self._context.Process(  # type: ignore[attr-defined]
                 target=work,
-                args=(theirs, their_line, self._task, self.settings.niceness),
+                args=(theirs, their_line, self._task, self.settings.worker_rss_mb, self.settings.niceness),
                 daemon=True,
                 name="stage-c-compute",
             )
@@ -194,7 +194,7 @@ class Pool:
         if job is not None:
             job.compute_s = answer.compute_s
             job.outcome = _outcome(answer)
-        if worker.served >= self.settings.tasks_per_worker or answer.memory_mb > self.settings.worker_rss_mb:
+        if worker.served >= self.settings.tasks_per_worker or answer.has_outgrown:
             self._remove(worker)
 
     def _bury(self, worker: _Worker, detail: str | None) -> None:

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from multiprocessing import forkserver
 from typing import Any
@@ -44,21 +44,22 @@ class Answer:
     kind: Kind
     value: bytes = b""  #: The pickled result; the owner unpickles it apart, since a value may refuse.
     detail: str = ""
-    memory_mb: float = 0.0
     compute_s: float = 0.0
+    has_outgrown: bool = False  #: Whether the process takes more memory than it may.
 
 
-def work(channel: socket.socket, lifeline: socket.socket, task: bytes, niceness: int = 0) -> None:
+def work(channel: socket.socket, lifeline: socket.socket, task: bytes, memory_mb: int, niceness: int) -> None:
     """Run in a compute process: make ready, then answer one item at a time until the channel closes.
 
     Args:
         task: pickled ``(compute, initializer, initargs)``; what they import is loaded after the process is cut off.
+        memory_mb: what the process may take; more is told to the owner, which sees to it.
     """
     os.nice(max(0, niceness - os.nice(0)))
     _stage_c_compute_worker_init(channel, lifeline)
     # An owner that is done closes the channel, whatever its processes are about to say.
     with contextlib.suppress(EOFError, OSError):
-        _serve(channel, task)
+        _serve(channel, task, memory_mb)
 
 
 def pin_native_threads() -> None:
@@ -67,7 +68,7 @@ def pin_native_threads() -> None:
         os.environ[variable] = "1"
 
 
-def _serve(channel: socket.socket, task: bytes) -> None:
+def _serve(channel: socket.socket, task: bytes, memory_mb: int) -> None:
     try:
         compute, initializer, initargs = pickle.loads(task)
         if initializer is not None:
@@ -77,7 +78,8 @@ def _serve(channel: socket.socket, task: bytes) -> None:
         return
     send(channel, Answer(kind=Kind.READY))
     while True:
-        send(channel, _answer(compute, receive_frame(channel)))
+        answer = _answer(compute, receive_frame(channel))
+        send(channel, replace(answer, has_outgrown=_takes_more_than(memory_mb)))
 
 
 def _answer(compute: Callable[[bytes, Any], Any], frame: bytearray) -> Answer:
@@ -88,9 +90,9 @@ def _answer(compute: Callable[[bytes, Any], Any], frame: bytearray) -> Answer:
     except Exception as error:
         # Only plain text crosses back: an exception object may not unpickle on the other side.
         elapsed_s = time.monotonic() - started
-        return Answer(kind=Kind.FAILED, detail=describe(error), memory_mb=_memory_mb(), compute_s=elapsed_s)
+        return Answer(kind=Kind.FAILED, detail=describe(error), compute_s=elapsed_s)
     elapsed_s = time.monotonic() - started
-    return Answer(kind=Kind.COMPUTED, value=value, memory_mb=_memory_mb(), compute_s=elapsed_s)
+    return Answer(kind=Kind.COMPUTED, value=value, compute_s=elapsed_s)
 
 
 def _stage_c_compute_worker_init(channel: socket.socket, lifeline: socket.socket) -> None:
@@ -151,12 +153,22 @@ def _drop_inherited_connections() -> None:
             connection.connection = None
 
 
-def _memory_mb() -> float:
-    """Return the proportional set size, in which pages shared with a forked parent count by their share."""
+def _takes_more_than(memory_mb: int) -> bool:
+    """Whether this process takes more memory, the pages that it shares with a forked parent by their share.
+
+    To count shares takes the kernel milliseconds. They add up to no more than what is resident, which it knows, so they
+    are counted only where that is too much.
+    """
+    if _resident_mb() <= memory_mb:
+        return False
     with contextlib.suppress(OSError), open("/proc/self/smaps_rollup", encoding="ascii") as rollup:
         for line in rollup:
             if line.startswith("Pss:"):
-                return int(line.split()[1]) / 1024
+                return int(line.split()[1]) / 1024 > memory_mb
+    return True
+
+
+def _resident_mb() -> float:
     with contextlib.suppress(OSError), open("/proc/self/statm", encoding="ascii") as statm:
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
     return 0.0
