@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -32,6 +32,8 @@ from scripts.ops.stage_c_bench.pictures import Picture, read_pictures
 STAGES = ("floor", "compute", "loops", "conveyor", "dispatch")
 FIRST_MARK = 1_000
 WINDOW = 500  #: Cards before a mark over which memory is taken: compute processes are replaced within it.
+#: What is told of a long run at its marks: the whole tree, and whose it is.
+MEMORY = ("tree_mb", "own_mb", "parent_mb", "compute_mb", "files_mb")
 TARGETS = {"conveyor_share": 0.85, "dispatch_to_conveyor": 0.75}
 
 
@@ -56,9 +58,15 @@ class Report:
         """Add the tree's memory at the marks of a long run."""
         marks = [*range(FIRST_MARK, cards, FIRST_MARK), cards] if cards > FIRST_MARK else [cards // 2, cards]
         window = min(WINDOW, marks[0])
-        at = {mark: seen.tree_mb_between(progress.moment(mark - window), progress.moment(mark)) for mark in marks}
-        self.memory["flat"] = {f"tree_mb_at_{mark}": round(mb, 1) for mark, mb in at.items()}
-        self.memory["flat"]["growth"] = round(at[marks[-1]] / at[marks[0]] - 1, 4) if at[marks[0]] else 0.0
+        at = {
+            mark: {each: seen.between(progress.moment(mark - window), progress.moment(mark), each) for each in MEMORY}
+            for mark in marks
+        }
+        flat = {f"{measure}_at_{mark}": round(found[measure], 1) for mark, found in at.items() for measure in MEMORY}
+        first, last = at[marks[0]], at[marks[-1]]
+        for name, measure in (("growth", "tree_mb"), ("own_growth", "own_mb")):
+            flat[name] = round(last[measure] / first[measure] - 1, 4) if first[measure] else 0.0
+        self.memory["flat"] = flat
 
 
 def measure(options: argparse.Namespace) -> Report:
@@ -109,10 +117,25 @@ def tell(report: Report) -> None:
         target = TARGETS.get(name)
         print(f"{name.replace('_', ' ')}: {value:.2f}" + (f" (target {target} or more)" if target else ""))
     for stage, figures in report.memory.items():
+        if stage == "flat":
+            print("\n".join(_flat_lines(figures)))
+            continue
         told = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in figures.items())
         print(f"memory, {stage}: {told}")
     if report.outcomes:
         print("outcomes: " + ", ".join(f"{name} {count:,}" for name, count in sorted(report.outcomes.items())))
+
+
+def _flat_lines(figures: Mapping[str, float]) -> list[str]:
+    """Return a line for each mark of a long run, and one for the growth between the first and the last."""
+    marks = [name.rpartition("_")[2] for name in figures if name.startswith("tree_mb_at_")]
+    lines = [
+        f"memory at {int(mark):,} cards: tree {figures[f'tree_mb_at_{mark}']:g} MB, its own {figures[f'own_mb_at_{mark}']:g}"
+        f" (parent {figures[f'parent_mb_at_{mark}']:g}, compute {figures[f'compute_mb_at_{mark}']:g}),"
+        f" files {figures[f'files_mb_at_{mark}']:g}"
+        for mark in marks
+    ]
+    return [*lines, f"memory growth: tree {figures['growth']:.1%}, its own {figures['own_growth']:.1%}"]
 
 
 def main() -> int:

@@ -1,17 +1,21 @@
 """This process and what it started, as the kernel sees them: CPU by role, and memory as it goes.
 
 CPU is counted whole also for processes that have ended, through those that reaped them. Memory is the proportional set
-size: pages that processes share count once in the tree.
+size: pages that processes share count once in the tree. Pages of files, such as libraries, are also shared with whatever
+else the host runs from the same files, and the kernel drops them when idle: their share comes and goes with others' work.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 import psutil
 
@@ -24,8 +28,20 @@ class Sample:
     """The tree's memory at a moment."""
 
     at: float  #: On the monotonic clock.
-    tree_mb: float
-    largest_mb: float  #: Resident memory of the largest process, its shared pages whole.
+    parent_mb: float = 0.0  #: What this process took for itself.
+    compute_mb: float = 0.0  #: What the processes took that it started.
+    files_mb: float = 0.0  #: Pages of files, of all of them.
+    largest_mb: float = 0.0  #: Resident memory of the largest process, its shared pages whole.
+
+    @property
+    def tree_mb(self) -> float:
+        """All of it."""
+        return self.parent_mb + self.compute_mb + self.files_mb
+
+    @property
+    def own_mb(self) -> float:
+        """What the processes took for themselves."""
+        return self.parent_mb + self.compute_mb
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,19 +63,16 @@ class Family:
 
     def sample(self) -> Sample:
         """Measure the memory of this process and its compute processes."""
-        me = psutil.Process()
+        me = os.getpid()
         apart = {each for pid in self.roles.values() for each in (pid, *_descendants(pid))}
-        tree = largest = 0.0
-        for pid in (me.pid, *_descendants(me.pid)):
-            if pid in apart:
-                continue
-            try:
-                memory = psutil.Process(pid).memory_full_info()
-            except psutil.Error:
-                continue
-            tree += getattr(memory, "pss", memory.rss) / _MB
-            largest = max(largest, memory.rss / _MB)
-        return Sample(at=time.monotonic(), tree_mb=tree, largest_mb=largest)
+        found = {pid: _memory_mb(pid) for pid in (me, *_descendants(me)) if pid not in apart}
+        return Sample(
+            at=time.monotonic(),
+            parent_mb=found[me].own,
+            compute_mb=sum(memory.own for pid, memory in found.items() if pid != me),
+            files_mb=sum(memory.files for memory in found.values()),
+            largest_mb=max(memory.resident for memory in found.values()),
+        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -81,9 +94,9 @@ class Watched:
         """The most that one process held."""
         return max((sample.largest_mb for sample in self.samples), default=0.0)
 
-    def tree_mb_between(self, start: float, end: float) -> float:
-        """Return the median of the tree's memory in a span of the monotonic clock; processes come and go in it."""
-        inside = [sample.tree_mb for sample in self.samples if start <= sample.at <= end]
+    def between(self, start: float, end: float, measure: str) -> float:
+        """Return the median of one of the samples' figures in a span of the monotonic clock; processes come and go in it."""
+        inside: list[float] = [getattr(sample, measure) for sample in self.samples if start <= sample.at <= end]
         return median(inside) if inside else 0.0
 
 
@@ -115,6 +128,25 @@ def watched(family: Family) -> Iterator[Watched]:
         # To watch is no part of what is watched.
         found.shares_s["parent"] = max(0.0, found.shares_s["parent"] - watching_s)
         found.others_cores = max(0.0, others_s / found.wall_s)
+
+
+class _Memory(NamedTuple):
+    own: float = 0.0
+    files: float = 0.0
+    resident: float = 0.0
+
+
+def _memory_mb(pid: int) -> _Memory:
+    """Return what a process takes, nothing of one that has ended; without the kernel's word for it all is its own."""
+    try:
+        resident = psutil.Process(pid).memory_info().rss / _MB
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
+    except psutil.Error:
+        return _Memory()
+    except OSError:
+        return _Memory(own=resident, resident=resident)
+    kb = {line.split(":")[0]: int(line.split()[1]) for line in rollup.splitlines()[1:]}
+    return _Memory(own=kb["Pss_Anon"] / 1024, files=(kb["Pss"] - kb["Pss_Anon"]) / 1024, resident=resident)
 
 
 def _descendants(pid: int) -> list[int]:
