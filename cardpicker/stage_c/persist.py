@@ -6,7 +6,6 @@ Rows are locked card first, then work. No signal is sent: the pipeline does not 
 from __future__ import annotations
 
 import contextlib
-import math
 import random
 import time
 from collections.abc import Callable
@@ -14,31 +13,15 @@ from typing import Protocol, TypeVar
 
 from django.db import DataError, OperationalError, transaction
 
-from cardpicker.models import Card, ImageEvidence
-from cardpicker.stage_c.evidence import CardEvidence, JSONValue
+from cardpicker.models import ImageEvidence
+from cardpicker.stage_c.evidence import CardEvidence
+from cardpicker.stage_c.evidence_row import store_evidence
 from cardpicker.stage_c.outcomes import CardGone, CardOutcome, Crashed, Deferred, LeaseLostError, Stored
+from cardpicker.stage_c.storable import clean_text
 
 MAX_TRIES = 4
 _TRANSIENT = frozenset({"40001", "40P01"})  #: Serialization failure, deadlock.
 _MAX_BIGINT = 2**63
-_STORED_FIELDS = [
-    "image_version",
-    "image_sha256",
-    "manifest",
-    "extractor_versions",
-    "readings",
-    "rendition",
-    "width_px",
-    "height_px",
-    "set_code",
-    "collector_number",
-    "art_hash",
-    "elapsed_ms",
-    "run_id",
-    "transferred_from",
-    "judged_by",
-    "updated_at",
-]
 
 T = TypeVar("T")
 
@@ -62,12 +45,12 @@ def persist_evidence(
         Stored; CardGone when the card or that image of it is no more; Deferred when the lease is lost; Crashed when
         the database refuses the values. Nothing is stored but with Stored.
     """
+    row = _row(card_id, image_version, evidence, run_id=run_id, elapsed_ms=elapsed_ms)
 
     def store() -> CardOutcome:
-        gone = lock_card(card_id, image_version)
+        gone = store_evidence(row)
         if gone is not None:
             return settle_gone(card_id, gone, settle)
-        upsert_evidence(_row(card_id, image_version, evidence, run_id=run_id, elapsed_ms=elapsed_ms))
         settle(card_id, Stored())
         return Stored()
 
@@ -105,49 +88,6 @@ def settled_in_transaction(write: Callable[[], T]) -> T | Deferred:
         return Deferred(detail=f"lease lost: {error}"[:300])
 
 
-def lock_card(card_id: int, image_version: str) -> CardGone | None:
-    """Lock the card's row against changes, and say whether it is still there with that image."""
-    found = (
-        Card.objects.select_for_update(no_key=True)
-        .filter(pk=card_id)
-        .order_by()
-        .values_list("image_version", "removed_at")
-        .first()
-    )
-    if found is None:
-        return CardGone(detail="deleted in flight")
-    if found[1] is not None:
-        return CardGone(detail="removed from its source in flight")
-    if found[0] != image_version:
-        return CardGone(detail="image replaced in flight")
-    return None
-
-
-def upsert_evidence(row: ImageEvidence) -> None:
-    """Insert the card's evidence or replace what is there, without a signal."""
-    ImageEvidence.objects.bulk_create(
-        [row], update_conflicts=True, unique_fields=["card"], update_fields=_STORED_FIELDS
-    )
-
-
-def clean_text(text: str) -> str:
-    """Return text that PostgreSQL can hold: without NUL and lone surrogates."""
-    return text.replace("\x00", "").encode("utf-8", "ignore").decode("utf-8")
-
-
-def clean_json(value: object) -> JSONValue:
-    """Return a value that a JSON column can hold; what is no JSON value becomes its text, NaN and infinity null."""
-    if value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {clean_text(str(key)): clean_json(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [clean_json(item) for item in value]
-    return clean_text(str(value))
-
-
 def _row(card_id: int, image_version: str, evidence: CardEvidence, *, run_id: str, elapsed_ms: int) -> ImageEvidence:
     art_hash = evidence.art_hash
     if art_hash is not None and (art_hash == 0 or not -_MAX_BIGINT <= art_hash < _MAX_BIGINT):
@@ -158,7 +98,7 @@ def _row(card_id: int, image_version: str, evidence: CardEvidence, *, run_id: st
         image_sha256=evidence.image_sha256,
         manifest=evidence.manifest,
         extractor_versions=dict(evidence.extractor_versions),
-        readings={name: clean_json(dict(reading)) for name, reading in evidence.readings.items()},
+        readings=dict(evidence.readings),
         rendition=_fitting("rendition", evidence.rendition),
         width_px=evidence.width_px,
         height_px=evidence.height_px,

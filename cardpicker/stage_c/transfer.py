@@ -9,8 +9,9 @@ from django.db.models import Exists, OuterRef
 
 from cardpicker.models import Card, ImageEvidence
 from cardpicker.stage_c.currency import current_evidence
+from cardpicker.stage_c.evidence_row import lock_card, store_evidence
 from cardpicker.stage_c.outcomes import CardOutcome, Transferred
-from cardpicker.stage_c.persist import Settle, lock_card, settle_gone, settled_in_transaction, upsert_evidence
+from cardpicker.stage_c.persist import Settle, settle_gone, settled_in_transaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,7 @@ def transfer_evidence(
         donor = current_evidence().select_related("card").filter(card_id=from_card_id).first()
         if donor is None or not checksums.same_bytes(checksums_of(donor.card)):
             return None
-        upsert_evidence(_copied(donor, card_id, image_version, run_id))
+        store_evidence(_copied(donor, card_id, image_version, run_id))
         transferred = Transferred(from_card_id=from_card_id)
         settle(card_id, transferred)
         return transferred

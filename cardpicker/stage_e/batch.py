@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
-from cardpicker.models import EnvelopeTrip, FetchClass, FetchOutcome
+from cardpicker.models import EnvelopeTrip, FetchClass
 from cardpicker.stage_c import outcomes as stage_c
 from cardpicker.stage_c.hooks import FetchOrigin, StageCReport
 from cardpicker.stage_d.run import StageDReport
 from cardpicker.stage_e import envelope, ledger, work
 from cardpicker.stage_e.concurrency import HeldSlot
+from cardpicker.stage_e.fetch_window import record_fetch
 from cardpicker.stage_e.settings import StageESettings
 from cardpicker.stage_e.vitals import Vitals, host_name
 
@@ -120,7 +121,7 @@ class Batch:
                 return
             case _:
                 assert_never(outcome)
-        FetchOutcome.objects.create(outcome=kind, source_id=origin.source_id, host=host_name())
+        record_fetch(kind, origin.source_id, host_name())
 
     def _halt(self, trip: EnvelopeTrip | None) -> None:
         if trip is not None and self.trip is None:

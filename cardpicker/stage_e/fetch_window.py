@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from django.db import connection
 from django.db.models import Max
 
 from cardpicker.models import EnvelopeBar, EnvelopeTrip, FetchClass, FetchOutcome
@@ -28,6 +29,15 @@ class FetchWindow:
 
     fetches: int = 0
     failures: int = 0
+
+
+def record_fetch(kind: FetchClass, source_id: int | None, host: str) -> None:
+    """Add a fetch, by a statement that is written out: for each of them it costs less to run than to compose."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO cardpicker_fetchoutcome (outcome, source_id, host) VALUES (%s, %s, %s)",
+            (kind.value, source_id, host),
+        )
 
 
 def read_fetch_window(size: int) -> FetchWindow:

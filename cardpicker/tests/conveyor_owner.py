@@ -8,16 +8,19 @@ from __future__ import annotations
 import ctypes
 import itertools
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg2
+import psycopg2.extensions
 
 from cardpicker.stage_c.conveyor import Conveyed, ConveyorSettings, Payload, run
 from cardpicker.tests import conveyor_jobs as jobs
 
 #: A generator that nobody closes, still there when the interpreter ends.
 ABANDONED: list[Iterator[Conveyed[int]]] = []
+HELD: list[psycopg2.extensions.connection] = []
 
 
 def line_of(
@@ -34,11 +37,7 @@ def line_of(
 
 def main(start_method: str, how: str, *database: str) -> None:
     """Do ``how``: work until killed, get stuck, go deaf, count a few items or the heaps, or abandon the line."""
-    if database:
-        dsn, lock = database
-        slot = psycopg2.connect(dsn)
-        slot.autocommit = True
-        slot.cursor().execute("SELECT pg_advisory_lock(%s)", [int(lock)])
+    _hold(*database)
     print("ready", flush=True)
     match how:
         case "work":
@@ -53,12 +52,19 @@ def main(start_method: str, how: str, *database: str) -> None:
         case "count":
             print(sum(1 for _ in itertools.islice(line_of(start_method, itertools.repeat("well")), 10)), flush=True)
         case "count heaps":
-            for _ in itertools.islice(line_of(start_method, itertools.repeat("well")), 10):
-                pass
+            deque(itertools.islice(line_of(start_method, itertools.repeat("well")), 10), maxlen=0)
             ctypes.CDLL(None).malloc_stats()  # to the error output
         case "abandon":
             ABANDONED.append(line_of(start_method, itertools.repeat("well")))
             print(type(next(ABANDONED[0]).outcome).__name__, flush=True)
+
+
+def _hold(dsn: str = "", lock: str = "") -> None:
+    if dsn:
+        slot = psycopg2.connect(dsn)
+        slot.autocommit = True
+        slot.cursor().execute("SELECT pg_advisory_lock(%s)", [int(lock)])
+        HELD.append(slot)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,9 @@ from cardpicker.models import Card, CardWork, ImageEvidence
 from cardpicker.stage_c.currency import current_evidence
 from cardpicker.stage_c.evidence import CardEvidence
 from cardpicker.stage_c.outcomes import CardGone, CardOutcome, Crashed, Deferred, LeaseLostError, Stored
-from cardpicker.stage_c.persist import clean_json, persist_evidence, settle_alone
+from cardpicker.stage_c.persist import persist_evidence, settle_alone
+from cardpicker.stage_c.storable import clean_json, json_text
+from cardpicker.tests.conveyor_rig import wait_until
 from cardpicker.tests.stage_c_jobs import evidence
 from cardpicker.tests.stage_c_rig import add_cards
 
@@ -71,6 +74,19 @@ def test_numbers_that_json_does_not_know_become_null() -> None:
         "b": [None, 1.5],
         "c": [1, True, None],
     }
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"plain": ["text", 1, 1.5, None, True]},
+        {"a\x00b": ["c\x00\ud800", "é", "\U0001f600", "\\u0000", "\\ud800"]},
+        {"nan": float("nan"), "tuple": (1, 2), "other": Path("x")},
+    ],
+)
+def test_json_is_of_what_a_column_can_hold(value: object) -> None:
+    """Text is cleaned or left as it is, whichever of the two ways it takes."""
+    assert json.loads(json_text(value)) == clean_json(value)
 
 
 def test_promoted_text_too_long_for_its_column_is_left_out(card: Card) -> None:
@@ -146,6 +162,35 @@ def test_a_card_that_is_gone_gets_no_evidence(card: Card, change: str) -> None:
     )
     assert isinstance(settle_alone(card.pk, CardGone(detail="x"), lose), CardGone)
     assert not ImageEvidence.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_card_that_changes_while_it_is_waited_for_gets_no_evidence(tmp_path: Path) -> None:
+    """Another image is committed between the start of the storing statement and its lock on the card."""
+    [card] = add_cards(tmp_path / "cards", [b"\x89PNG"])
+    found: list[CardOutcome] = []
+
+    def store() -> None:
+        try:
+            found.append(persist(card, evidence(b"x")))
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=store)
+    with transaction.atomic():
+        Card.objects.filter(pk=card.pk).update(image_version="new")
+        thread.start()
+        wait_until(someone_waits_for_a_lock, "the other to wait for the card", PATIENCE_S)
+    thread.join(PATIENCE_S)
+
+    assert found == [CardGone(detail="image replaced in flight")]
+    assert not ImageEvidence.objects.exists()
+
+
+def someone_waits_for_a_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pid <> pg_backend_pid())")
+        return bool(cursor.fetchone()[0])
 
 
 @pytest.mark.django_db(transaction=True)

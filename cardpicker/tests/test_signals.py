@@ -13,7 +13,7 @@ from django_q.models import OrmQ
 from pytest_django import Settings
 
 from cardpicker.models import Card, CardWork, ImageEvidence
-from cardpicker.stage_c.persist import upsert_evidence
+from cardpicker.stage_c.evidence_row import store_evidence
 from cardpicker.stage_e import signals
 from cardpicker.stage_e.settings import StageESettings
 from cardpicker.tests.work_support import bare_card, bare_cards, state_of, work_of
@@ -64,7 +64,7 @@ def test_pipelines_own_evidence_is_silent() -> None:
     (card,) = bare_cards(1)
     CardWork.objects.update(due_at=None)
 
-    upsert_evidence(evidence_of(card))
+    store_evidence(evidence_of(card))
 
     assert ImageEvidence.objects.filter(card=card).exists()
     assert asked() == []
@@ -75,7 +75,7 @@ def test_loaded_fixtures_ask_for_nothing(tmp_path: Path) -> None:
     """A restored dump is no event for each of its rows; its cards are due by the database's own doing."""
     (card,) = bare_cards(1)
     evidence = evidence_of(card)
-    upsert_evidence(evidence)
+    store_evidence(evidence)
     rows = json.loads(serialize("json", [card.source, card, ImageEvidence.objects.get()]))
     (tmp_path / "dump.json").write_text(json.dumps(rows))
     ImageEvidence.objects.all().delete()

@@ -16,8 +16,8 @@ from cardpicker.models import Card, ImageEvidence
 from cardpicker.operations.bulk.jobs import ChunkResult, Scope
 from cardpicker.stage_c.evidence import ComputeContext, Lexicon, Reading
 from cardpicker.stage_c.extractors.registry import extractor_versions, manifest
-from cardpicker.stage_c.persist import clean_json
 from cardpicker.stage_c.reparse import FROM_TEXT, reparse
+from cardpicker.stage_c.storable import clean_json
 from cardpicker.stage_d.locking import lock_cards
 from cardpicker.stage_e.work import mark_due
 
