@@ -31,7 +31,8 @@ def artists_by_name_key(keys: Collection[str]) -> dict[str, tuple[str, ...]]:
         .distinct()
     )
     found: dict[str, set[str]] = defaultdict(set)
-    for name_keys, artist in rows.iterator():
+    # Not by a cursor on the server: for one, the planner takes only the first rows to be wanted, and reads the whole table.
+    for name_keys, artist in rows:
         for key in wanted.intersection(name_keys):
             found[key].add(artist)
     return {key: tuple(sorted(artists)) for key, artists in found.items()}
