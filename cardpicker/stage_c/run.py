@@ -38,8 +38,8 @@ def run_stage_c(
     fetched_names = {plan.name_key for plan in plans if not plan.is_current}
     contexts = {key: ComputeContext(artists=artists) for key, artists in artists_by_name_key(fetched_names).items()}
     with contextlib.closing(Departures(settings, contexts)) as departures:
-        batch = StageCBatch(run_id, settings, hooks, departures)
-        batch.settle_without_fetch(dict.fromkeys(card_ids), plans)
+        batch = StageCBatch(run_id, card_ids, settings, hooks, departures)
+        batch.settle_without_fetch(plans)
         while departures.waiting and not batch.is_over():
             # A second round only for those that hoped to follow a representative that failed.
             parts = parts or extraction_parts(settings.ocr_engine, load_lexicon())
