@@ -164,7 +164,7 @@ def _keep(lease: Lease, card_id: int, name: str) -> bool:
     """Write an outcome that leaves the lease as it is: what nearly every card's attempt comes to, so written out."""
     with connection.cursor() as cursor:
         cursor.execute(_KEEP, {"name": name, "card": card_id, "owner": lease.owner})
-        return cursor.rowcount > 0
+        return bool(cursor.rowcount)
 
 
 def close_done(lease: Lease, card_ids: Collection[int]) -> int:
