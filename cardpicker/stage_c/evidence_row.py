@@ -15,10 +15,6 @@ _PLAIN = (
 )
 _COLUMNS = (*_PLAIN, *_JSON)
 
-_LOCK = """
-SELECT image_version, removed_at IS NOT NULL FROM cardpicker_card WHERE id = %(card_id)s
-"""
-
 # The card as it is once it is locked decides, not as it was when the statement began.
 _STORE = f"""
 WITH card AS MATERIALIZED (
@@ -32,13 +28,6 @@ WITH card AS MATERIALIZED (
 )
 SELECT image_version, removed_at IS NOT NULL FROM card
 """
-
-
-def lock_card(card_id: int, image_version: str) -> CardGone | None:
-    """Lock the card's row against changes, and say whether it is still there with that image."""
-    with connection.cursor() as cursor:
-        cursor.execute(_LOCK, {"card_id": card_id})
-        return _gone(cursor.fetchone(), image_version)
 
 
 def store_evidence(row: ImageEvidence) -> CardGone | None:

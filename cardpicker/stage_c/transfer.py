@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef
 
 from cardpicker.models import Card, ImageEvidence
 from cardpicker.stage_c.currency import current_evidence
-from cardpicker.stage_c.evidence_row import lock_card, store_evidence
+from cardpicker.stage_c.evidence_row import store_evidence
 from cardpicker.stage_c.outcomes import CardOutcome, Transferred
 from cardpicker.stage_c.persist import Settle, settle_gone, settled_in_transaction
 
@@ -57,13 +57,12 @@ def transfer_evidence(
     """
 
     def copy() -> CardOutcome | None:
-        gone = lock_card(card_id, image_version)
-        if gone is not None:
-            return settle_gone(card_id, gone, settle)
         donor = current_evidence().select_related("card").filter(card_id=from_card_id).first()
         if donor is None or not checksums.same_bytes(checksums_of(donor.card)):
             return None
-        store_evidence(_copied(donor, card_id, image_version, run_id))
+        gone = store_evidence(_copied(donor, card_id, image_version, run_id))
+        if gone is not None:
+            return settle_gone(card_id, gone, settle)
         transferred = Transferred(from_card_id=from_card_id)
         settle(card_id, transferred)
         return transferred

@@ -18,8 +18,9 @@ from cardpicker.stage_c.evidence import CardEvidence
 from cardpicker.stage_c.outcomes import CardGone, CardOutcome, Crashed, Deferred, LeaseLostError, Stored
 from cardpicker.stage_c.persist import persist_evidence, settle_alone
 from cardpicker.stage_c.storable import clean_json, json_text
+from cardpicker.stage_c.transfer import checksums_of, transfer_evidence
 from cardpicker.tests.conveyor_rig import wait_until
-from cardpicker.tests.stage_c_jobs import evidence
+from cardpicker.tests.stage_c_jobs import evidence, image
 from cardpicker.tests.stage_c_rig import add_cards
 
 PATIENCE_S = 30.0
@@ -176,15 +177,42 @@ def test_a_card_that_changes_while_it_is_waited_for_gets_no_evidence(tmp_path: P
         finally:
             connections.close_all()
 
-    thread = threading.Thread(target=store)
+    replaced_meanwhile(card, store)
+
+    assert found == [CardGone(detail="image replaced in flight")]
+    assert not ImageEvidence.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_card_that_changes_while_it_is_waited_for_gets_no_copy(tmp_path: Path) -> None:
+    """Evidence of equal bytes is of no use to a card whose bytes are others by now."""
+    donor, card = (add_cards(tmp_path / key, [image(text="mkm")], key=key)[0] for key in "ab")
+    persist(donor, evidence(b"x"))
+    wanted = checksums_of(card)
+    found: list[CardOutcome | None] = []
+
+    def copy() -> None:
+        try:
+            found.append(
+                transfer_evidence(card.pk, card.image_version, wanted, donor.pk, run_id="r", settle=lambda *_: None)
+            )
+        finally:
+            connections.close_all()
+
+    replaced_meanwhile(card, copy)
+
+    assert found == [CardGone(detail="image replaced in flight")]
+    assert not ImageEvidence.objects.filter(card=card).exists()
+
+
+def replaced_meanwhile(card: Card, write: Callable[[], None]) -> None:
+    """Let ``write`` run until it waits for the card, which then has another image."""
+    thread = threading.Thread(target=write)
     with transaction.atomic():
         Card.objects.filter(pk=card.pk).update(image_version="new")
         thread.start()
         wait_until(someone_waits_for_a_lock, "the other to wait for the card", PATIENCE_S)
     thread.join(PATIENCE_S)
-
-    assert found == [CardGone(detail="image replaced in flight")]
-    assert not ImageEvidence.objects.exists()
 
 
 def someone_waits_for_a_lock() -> bool:
