@@ -33,7 +33,18 @@ from scripts.ops.ocr_sweep.engine import Recorder, SweptEngine, reading_with
 from scripts.ops.ocr_sweep.score import VERDICTS, Case, Score, read_cases, score, smaller
 from scripts.ops.ocr_sweep.ways import OWN_MODEL, Way, ways, write_patterns
 
-HEADINGS = ("way", "number right", "wrong", "blank", "set right", "wrong", "blank", "both right", "invented")
+HEADINGS = (
+    "way",
+    "number right",
+    "wrong",
+    "blank",
+    "set right",
+    "wrong",
+    "blank",
+    "both right",
+    "invented",
+    "years read",
+)
 COSTS = ("CPU ms median", "mean", "calls")
 
 
@@ -45,7 +56,7 @@ def measure(way: Way, models: Mapping[str, Path], cases: Sequence[Case]) -> Scor
         except OcrUnavailableError as error:
             print(f"left out: {error}", file=sys.stderr)
             return None
-        with reading_with(engine, way.height_px):
+        with reading_with(engine, way):
             return score(cases)
     try:
         swept = SweptEngine(way, models[way.model])
@@ -54,7 +65,7 @@ def measure(way: Way, models: Mapping[str, Path], cases: Sequence[Case]) -> Scor
         print(f"left out: {way.name}: {error}", file=sys.stderr)
         return None
     try:
-        with reading_with(swept, way.height_px):
+        with reading_with(swept, way):
             return score(cases)
     finally:
         swept.end()
@@ -81,7 +92,7 @@ def row(name: str, found: Score, base: Score | None) -> list[str]:
     cost = found.figures()
     ratio = f" (×{mean(found.cpu_s) / mean(base.cpu_s):.2f})" if base is not None else ""
     costs = [str(cost["cpu_ms_median"]), f"{cost['cpu_ms_mean']}{ratio}", str(cost["calls_mean"])]
-    return [name, *counts, str(found.pairs), str(found.invented), *costs]
+    return [name, *counts, str(found.pairs), str(found.invented), str(found.years), *costs]
 
 
 def tell_differences(found: Mapping[str, Differences]) -> None:

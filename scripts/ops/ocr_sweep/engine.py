@@ -11,6 +11,7 @@ import numpy as np
 import tesserocr
 from numpy.typing import NDArray
 
+from cardpicker.stage_c.extractors import bottom_text
 from cardpicker.stage_c.imaging import ocr, textrows
 from cardpicker.stage_c.imaging.ocr import Layout, OcrEngine, OcrText, OcrWord
 from scripts.ops.ocr_sweep.ways import Way
@@ -82,10 +83,12 @@ class Recorder:
 
 
 @contextlib.contextmanager
-def reading_with(engine: OcrEngine, height_px: int | None = None) -> Iterator[None]:
-    """Let the product read with ``engine`` for the length of the block, and show it capitals of that height."""
+def reading_with(engine: OcrEngine, way: Way | None = None) -> Iterator[None]:
+    """Let the product read with ``engine`` for the length of the block, and show it print as ``way`` says."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(mock.patch.object(ocr.ActiveEngine, "get", return_value=engine))
-        if height_px is not None:
-            stack.enter_context(mock.patch.object(textrows, "TEXT_HEIGHT_PX", height_px))
+        if way is not None and way.height_px is not None:
+            stack.enter_context(mock.patch.object(textrows, "TEXT_HEIGHT_PX", way.height_px))
+        if way is not None and way.condensed is not None:
+            stack.enter_context(mock.patch.object(bottom_text, "CONDENSED_WORDS", way.condensed))
         yield

@@ -39,6 +39,7 @@ class Score:
     set: Counter[str] = field(default_factory=Counter)
     pairs: int = 0  #: Cards on which number and set code are both right.
     invented: int = 0  #: Numbers where none is printed.
+    years: int = 0  #: Cards whose copyright year was read, right or wrong.
     cpu_s: list[float] = field(default_factory=list)
     calls: list[int] = field(default_factory=list)
     read: dict[str, Mapping[str, str]] = field(default_factory=dict)  #: By file.
@@ -50,6 +51,7 @@ class Score:
             "set": {verdict: self.set[verdict] for verdict in VERDICTS},
             "pairs_right": self.pairs,
             "numbers_invented": self.invented,
+            "years_read": self.years,
             "cpu_ms_median": round(1000 * median(self.cpu_s), 1),
             "cpu_ms_mean": round(1000 * mean(self.cpu_s), 1),
             "calls_mean": round(mean(self.calls), 2),
@@ -96,6 +98,7 @@ def score(cases: Sequence[Case]) -> Score:
         found.set.update(verdict for name, verdict in verdicts.items() if name == "set")
         found.pairs += len(verdicts) == 2 and set(verdicts.values()) == {"right"}
         found.invented += "number" in read and "number" not in case.printed
+        found.years += readings.get("legal_line", {}).get("copyright_year") is not None
     return found
 
 

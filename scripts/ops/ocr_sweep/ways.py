@@ -11,6 +11,7 @@ PRINTED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/.,&-'#
 LINE_ONLY = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/•★"
 NO_DICTIONARY = dict.fromkeys(("load_system_dawg", "load_freq_dawg", "load_number_dawg", "load_punc_dawg"), "0")
 HEIGHTS_PX = (20, 24, 36, 42)
+CONDENSED = (1.0, 0.85, 0.55)
 OWN_MODEL = "fast"
 
 
@@ -26,6 +27,7 @@ class Way:
     start: Mapping[str, str] = field(default_factory=dict)  #: Variables that count only while the model is loaded.
     variables: Mapping[str, str] = field(default_factory=dict)
     height_px: int | None = None  #: At which capitals are shown; None: the product's.
+    condensed: float | None = None  #: The width of legal words beside a line; None: the product's.
     engine: str = "tesserocr"
 
 
@@ -53,6 +55,7 @@ def ways(models: Sequence[str], patterns: Path) -> list[Way]:
         replace(base, name="inverse tried too", variables={"tessedit_do_invert": "1"}),
     ]
     found += [replace(base, name=f"capitals {height} px", height_px=height) for height in HEIGHTS_PX]
+    found += [replace(base, name=f"legal words at {width:g} of their width", condensed=width) for width in CONDENSED]
     found.append(replace(base, name="pytesseract", engine="pytesseract"))
     return found
 
