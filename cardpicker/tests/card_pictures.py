@@ -49,6 +49,16 @@ def card(
     return picture
 
 
+def borderless_on_ground(ground_mm: float, bleed_mm: float = 0.0) -> Image.Image:
+    """Return a card whose dark art runs to its sides, on a plain ground of that width all around."""
+    inner = card(bleed_mm=bleed_mm)
+    inner.paste((60, 20, 70), (0, inner.height // 5, inner.width, inner.height * 4 // 5))
+    margin = round(ground_mm * PX_PER_MM)
+    picture = Image.new("RGB", (inner.width + 2 * margin, inner.height + 2 * margin), (150, 120, 90))
+    picture.paste(inner, (margin, margin))
+    return picture
+
+
 def encode(picture: Image.Image, format: str = "PNG", **options: object) -> bytes:
     """Return ``picture`` as the bytes of a file."""
     out = io.BytesIO()

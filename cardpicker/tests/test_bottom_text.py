@@ -15,7 +15,7 @@ from cardpicker.stage_c.extractors.bottom_text import BAND_MM, line_first
 from cardpicker.stage_c.extractors.rows import passes_of
 from cardpicker.stage_c.imaging.geometry import fit_card
 from cardpicker.stage_c.imaging.textrows import TextRow, find_rows, pack_rows
-from cardpicker.tests.card_pictures import MODERN, PX_PER_MM, card, encode, gray
+from cardpicker.tests.card_pictures import MODERN, PX_PER_MM, borderless_on_ground, card, encode, gray
 
 RULES = (5.0, 80.6, "Flying, vigilance and a line of rules")
 
@@ -61,6 +61,14 @@ def test_a_photograph_that_cuts_the_card_off_is_read(cut_mm: tuple[float, float,
     picture = card()
 
     found = evidence(picture.crop((left, top, picture.width - right, picture.height)))
+
+    assert (found.collector_number, found.set_code) == ("123", "mkm")
+
+
+@pytest.mark.parametrize(("ground_mm", "bleed_mm"), [(6.0, 0.0), (7.0, 0.0), (7.5, 3.175), (8.5, 3.175)])
+def test_a_card_that_is_taken_for_larger_than_it_is_is_read(ground_mm: float, bleed_mm: float) -> None:
+    """Its line may lie above where the band of a card of that size begins."""
+    found = evidence(borderless_on_ground(ground_mm, bleed_mm))
 
     assert (found.collector_number, found.set_code) == ("123", "mkm")
 

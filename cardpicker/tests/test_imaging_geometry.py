@@ -7,7 +7,8 @@ import pytest
 from PIL import Image
 
 from cardpicker.stage_c.imaging.geometry import bleed_of_ratio, border_fraction, fit_card
-from cardpicker.tests.card_pictures import card, gray
+from cardpicker.stage_c.imaging.textrows import SURE_FIT
+from cardpicker.tests.card_pictures import borderless_on_ground, card, gray
 from scripts.ops.bench_geometry import Scene, error_mm, scenes
 
 
@@ -25,6 +26,15 @@ def test_ratio_and_border_agree_on_bleed(bleed_mm: float, has_bleed: bool) -> No
     assert fit.has_bleed is has_bleed
     assert fit.bleed_mm == pytest.approx(bleed_mm, abs=0.2)
     assert fit.confidence > 0.9
+
+
+@pytest.mark.parametrize("ground_mm", [6.0, 7.0])
+def test_a_ground_as_wide_as_a_border_with_bleed_leaves_the_place_unsure(ground_mm: float) -> None:
+    """Its ratio is no card's, so that the even strip at the sides proves nothing."""
+    fit = fit_card(gray(borderless_on_ground(ground_mm)))
+
+    assert fit.confidence < SURE_FIT
+    assert not fit.has_card_ratio
 
 
 def test_a_wide_even_inset_is_measured_from_the_border() -> None:

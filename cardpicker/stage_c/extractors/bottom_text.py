@@ -25,6 +25,8 @@ from cardpicker.stage_c.imaging.textrows import SURE_FIT, TextRow, find_rows, pa
 
 BAND_MM: BoxMm = (0.5, 78.75, 62.5, 88.5)  #: No frame has small print above.
 UNSURE_BAND_MM: BoxMm = (-9.0, 77.5, 72.0, 95.0)  #: Where the card is not placed well: all that the picture shows.
+#: Where the picture's ratio says that it shows a ground too: a card that is taken for larger than it is has its line higher.
+GROUND_BAND_MM: BoxMm = (-9.0, 72.5, 72.0, 95.0)
 CUT_MM = 0.35  #: From where the picture or the band ends: a letter that begins nearer may be cut.
 MAX_CALLS = 4
 MAX_LINE_GLYPH_MM = 1.5  #: Rules text and type lines are larger.
@@ -60,7 +62,9 @@ class BandReader:
         )
 
     def _band(self, fit: CardFit) -> BoxMm:
-        return BAND_MM if fit.confidence >= SURE_FIT else UNSURE_BAND_MM
+        if fit.confidence >= SURE_FIT:
+            return BAND_MM
+        return UNSURE_BAND_MM if fit.has_card_ratio else GROUND_BAND_MM
 
     def read(self, fit: CardFit, rows: Sequence[TextRow], variant: str) -> ReadPass:
         """Read ``rows`` in one call."""

@@ -62,7 +62,7 @@ _TEXT = ("bottom_text",)  # Also the way up that the text settled, which every c
 
 EXTRACTORS: tuple[Extractor, ...] = (
     ModuleExtractor("bottom_text", 8),
-    ModuleExtractor("geometry", 2, _TEXT),
+    ModuleExtractor("geometry", 3, _TEXT),
     ModuleExtractor("collector_line", 4, _TEXT),
     ModuleExtractor("the_list_mark", 3, _TEXT),
     ModuleExtractor("legal_line", 3, _TEXT),

@@ -22,8 +22,12 @@ CARD_HEIGHT_MM = 88.0
 BLEED_MM = 3.175
 BORDER_MM = 2.8  #: Typical printed border from trim to frame at both sides, 2.5 to 3.1 over the frames of all years.
 MAX_INSET_MM = 12.0
+MAX_RATIO = 0.95  #: Of width to height; a picture nearer to a square says nothing of its bleed.
 MIN_TILT_DEG, MAX_TILT_DEG = 0.3, 4.0
 LEVEL_FROM_DEG = 1.6  #: Small print is read as well leaning, and resampling costs it more, up to 1.5 degrees.
+MAX_ODD_MM = (
+    2.0  #: Between the bleed that a picture's ratio implies and a usual one: beyond it the picture shows a ground.
+)
 MAX_SLOPE_DIFFERENCE = 0.01  #: Between the two sides of one card.
 ASIDE_CONFIDENCE = 0.6
 
@@ -55,6 +59,12 @@ class CardFit:
     def has_bleed(self) -> bool:
         """Whether the picture shows more than the trimmed card by at least a third of the usual bleed."""
         return self.bleed_mm > BLEED_MM / 3
+
+    @property
+    def has_card_ratio(self) -> bool:
+        """Whether the picture's sides are those of a card, with or without the usual bleed."""
+        width, height = self._upright_px
+        return _from_usual(bleed_of_ratio(min(width / height, MAX_RATIO))) < MAX_ODD_MM
 
     def point(self, x_mm: float, y_mm: float) -> tuple[float, float]:
         """Return the pixel of a card position."""
@@ -147,6 +157,11 @@ class CardFit:
         return sizes if self.rotation_deg in (0, 180) else (sizes[1], sizes[0])
 
 
+def _from_usual(bleed_mm: float) -> float:
+    """Return how far a bleed is from the usual one, or from none, whichever is nearer."""
+    return min(abs(bleed_mm), abs(bleed_mm - BLEED_MM))
+
+
 def bleed_of_ratio(ratio: float) -> float:
     """Return the bleed in mm that a picture of ``ratio`` (width / height) implies; negative when it is cut."""
     return (CARD_HEIGHT_MM * ratio - CARD_WIDTH_MM) / (2 * (1 - ratio))
@@ -204,7 +219,7 @@ def _on_background(edges: Edges, width: int, height: int) -> _Place | None:
     if left is None or right is None or top is None or bottom is None:
         return None
     wide, high = width - left.at_px - right.at_px, height - top.at_px - bottom.at_px
-    bleed = bleed_of_ratio(min(wide / high, 0.95))
+    bleed = bleed_of_ratio(min(wide / high, MAX_RATIO))
     bleed = 0.0 if abs(bleed) < 0.8 else bleed
     x, y = wide / (CARD_WIDTH_MM + 2 * bleed), high / (CARD_HEIGHT_MM + 2 * bleed)
     borders = [edge.band_px / x - bleed for edge in (left, right)]
@@ -243,7 +258,7 @@ def _aside(edges: Edges, width: int, height: int) -> _Place | None:
 def _bleed(upright: NDArray[np.uint8]) -> tuple[float, float, float]:
     """Return the bleed at the sides and at the top, in mm, and the confidence in them."""
     height, width = (int(side) for side in upright.shape)
-    by_ratio = bleed_of_ratio(min(width / height, 0.95))
+    by_ratio = bleed_of_ratio(min(width / height, MAX_RATIO))
     snapped = BLEED_MM if by_ratio > BLEED_MM / 2 else 0.0
     near = abs(by_ratio - snapped)
     border = border_fraction(upright)
@@ -253,7 +268,8 @@ def _bleed(upright: NDArray[np.uint8]) -> tuple[float, float, float]:
     if near >= 0.4 and abs(by_border - by_ratio) < min(0.8, abs(by_border - snapped)):
         return by_ratio, by_ratio, 0.85  # An unusual bleed, which ratio and border agree on.
     if abs(by_border - snapped) < 1.3:
-        return snapped, snapped, 0.95 if near < 0.6 else 0.8
+        # A border's width is also that of a ground beside the card, where the ratio is no card's.
+        return snapped, snapped, 0.95 if near < 0.6 else 0.8 if near < MAX_ODD_MM else ASIDE_CONFIDENCE
     if snapped + 1.3 <= by_border <= MAX_INSET_MM:
         px_per_mm = width / (CARD_WIDTH_MM + 2 * by_border)
         return by_border, (height / px_per_mm - CARD_HEIGHT_MM) / 2, 0.6  # An inset may differ; pixels are square.

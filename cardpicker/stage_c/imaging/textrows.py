@@ -27,7 +27,7 @@ from cardpicker.stage_c.imaging.levels import Levels, counted_percentiles, perce
 
 ROW_MIN_WIDTH_MM = 2.2
 EXTEND_GAP_MM, EXTEND_MM, EXTEND_CLARITY = 1.3, 6.0, 4.5
-MAX_ROWS, MAX_ROWS_UNSURE = 7, 9
+MAX_ROWS, MAX_ROWS_UNSURE = 7, 12
 CUT_MM, SURE_FIT = 0.2, 0.8
 MARGIN_MM = 0.7
 CLEAR_OF_NOISE = 2.2  #: Stroke height over the median of the row's box; texture alone stays below.
