@@ -43,16 +43,7 @@ class Cluster:
             self._end_group()
         if time.monotonic() - self._ended_at < RESTART_AFTER_S:
             return
-        with self._log.open("ab") as output:
-            self._process = subprocess.Popen(
-                [sys.executable, "manage.py", "qcluster"],
-                cwd=PROJECT,
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        self._process = _started("qcluster", self._environment, self._log)
         self.sessions.append(self._process.pid)
         self.starts += 1
 
@@ -94,16 +85,7 @@ class Cron:
         if self.pid or time.monotonic() - self._begun_at < self._every_s:
             return
         self._begun_at = time.monotonic()
-        with self._log.open("ab") as output:
-            self._process = subprocess.Popen(
-                [sys.executable, "manage.py", "stream_backstop_sweep"],
-                cwd=PROJECT,
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        self._process = _started("stream_backstop_sweep", self._environment, self._log)
         self.sessions.append(self._process.pid)
 
     def tracebacks(self) -> int:
@@ -126,3 +108,17 @@ class Cron:
             self._process.wait()
             return False
         return True
+
+
+def _started(command: str, environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
+    """Start a management command in a session of its own, so that all of it can be ended at once."""
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            [sys.executable, "manage.py", command],
+            cwd=PROJECT,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
