@@ -20,9 +20,9 @@ import django
 
 django.setup()
 
+from cardpicker.management.bulk import positive
 from cardpicker.operations.scoring import ScoringError
 from cardpicker.sources.errors import ListingError
-from scripts.ops.damaged.arguments import at_least_one
 from scripts.ops.damaged.folder import IMAGES, TRUTH, FolderError, read_rows, write_copies
 from scripts.ops.damaged.kinds import KINDS, Damage, scaled_to
 
@@ -58,13 +58,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--scaled-to",
         nargs="+",
-        type=at_least_one,
+        type=positive,
         default=[],
         metavar="PX",
         help="copies with so many pixels on the longer side, of what is not smaller; alone, in place of the kinds",
     )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--processes", type=at_least_one, default=2)
+    parser.add_argument("--processes", type=positive, default=2)
     return parser
 
 

@@ -22,11 +22,11 @@ import django
 
 django.setup()
 
+from cardpicker.management.bulk import positive
 from cardpicker.operations.scoring import Result, Score, ScoringError, Tally, TruthRow, read_truth
 from cardpicker.operations.text_table import format_table
 from cardpicker.sources.errors import ListingError
 from cardpicker.stage_c.compute import OcrUnavailableError
-from scripts.ops.damaged.arguments import at_least_one
 from scripts.ops.damaged.folder import IMAGES, TRUTH, Row, read_rows
 from scripts.ops.damaged.scoring import NUMBERS, ScoredImage, numbers_by_kind, score_folder, votes_by_calculator
 from scripts.ops.scorer_fit.printings import load_printings
@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--printings", type=Path, default=ROOT / "sample_catalogue" / "printings.jsonl")
     parser.add_argument("--kind", nargs="+", metavar="KIND", help="only rows of these kinds")
     parser.add_argument("--any-size", action="store_true", help="read small print in pictures too small for it, too")
-    parser.add_argument("--processes", type=at_least_one, default=2)
+    parser.add_argument("--processes", type=positive, default=2)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
 
