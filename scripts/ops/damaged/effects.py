@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageEnhance, ImageFilter
 
+from cardpicker.stage_c.imaging.geometry import BLEED_MM, CARD_HEIGHT_MM, CARD_WIDTH_MM
 from scripts.ops.damaged.grounds import BLACK, border_color, table
 
-CARD_MM = (63.0, 88.0)
-BLEED_MM = 3.175
-#: Width to height above which a picture of a card is taken to have bleed: between 63:88 and 69.35:94.35.
-_BLEED_RATIO = (63 / 88 + 69.35 / 94.35) / 2
+#: Width to height above which a picture of a card is taken to have bleed: between that without and that with it.
+_BLEED_RATIO = (CARD_WIDTH_MM / CARD_HEIGHT_MM + (CARD_WIDTH_MM + 2 * BLEED_MM) / (CARD_HEIGHT_MM + 2 * BLEED_MM)) / 2
 #: Of the sensor's noise in gray levels: what is there in the dark, and the variance that each gray level adds.
 _DARK_NOISE, _SHOT_NOISE = 3.0, 0.5
 
@@ -68,7 +67,7 @@ def plain_bleed(image: Image.Image, draw: np.random.Generator, *, bleed_mm: floa
 def trimmed(image: Image.Image, draw: np.random.Generator, *, too_far_mm: float) -> Image.Image:
     """Return the picture without its bleed, or, where its shape says that it has none, cut into by ``too_far_mm``."""
     has_bleed = min(image.size) / max(image.size) > _BLEED_RATIO
-    full_mm = CARD_MM[0] + 2 * BLEED_MM if has_bleed else CARD_MM[0]
+    full_mm = CARD_WIDTH_MM + 2 * BLEED_MM if has_bleed else CARD_WIDTH_MM
     by = round((BLEED_MM if has_bleed else too_far_mm) * min(image.size) / full_mm)
     return image.crop((by, by, image.width - by, image.height - by))
 
@@ -170,7 +169,7 @@ def _picture(pixels: NDArray[np.float32]) -> Image.Image:
 
 
 def _px(image: Image.Image, mm: float) -> int:
-    return round(mm * min(image.size) / CARD_MM[0])
+    return round(mm * min(image.size) / CARD_WIDTH_MM)
 
 
 def _times(size: tuple[int, int], wide: float, high: float, more: int = 0) -> tuple[int, int]:
