@@ -22,6 +22,7 @@ from cardpicker.stage_c.transfer import checksums_of, transfer_evidence
 from cardpicker.tests.conveyor_rig import wait_until
 from cardpicker.tests.stage_c_jobs import evidence, image
 from cardpicker.tests.stage_c_rig import add_cards
+from cardpicker.tests.work_support import somebody_waits_for_us
 
 PATIENCE_S = 30.0
 
@@ -211,14 +212,8 @@ def replaced_meanwhile(card: Card, write: Callable[[], None]) -> None:
     with transaction.atomic():
         Card.objects.filter(pk=card.pk).update(image_version="new")
         thread.start()
-        wait_until(someone_waits_for_a_lock, "the other to wait for the card", PATIENCE_S)
+        wait_until(somebody_waits_for_us, "the other to wait for the card", PATIENCE_S)
     thread.join(PATIENCE_S)
-
-
-def someone_waits_for_a_lock() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pid <> pg_backend_pid())")
-        return bool(cursor.fetchone()[0])
 
 
 @pytest.mark.django_db(transaction=True)
