@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import psutil
+from django.conf import settings as site
 
 from cardpicker.stage_c.conveyor import ConveyorOutcome, ConveyorSettings, Payload, run
 
@@ -29,6 +32,18 @@ SETTINGS = ConveyorSettings(
 def settings_for(start_method: str, **changes: Any) -> ConveyorSettings:
     """Return small pools of one start method."""
     return replace(SETTINGS, start_method=start_method, **changes)
+
+
+def run_owner(start_method: str, how: str) -> subprocess.CompletedProcess[str]:
+    """Run a program that owns a conveyor to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "cardpicker.tests.conveyor_owner", start_method, how],
+        cwd=site.BASE_DIR,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
 
 
 def to_payload(context: Any) -> Payload:

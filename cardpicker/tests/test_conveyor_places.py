@@ -14,7 +14,7 @@ from django.conf import settings as site
 
 from cardpicker.stage_c.conveyor import Computed, ConveyorOutcome
 from cardpicker.tests import conveyor_jobs as jobs
-from cardpicker.tests.conveyor_rig import PATIENCE_S, START_METHODS, outcomes, settings_for
+from cardpicker.tests.conveyor_rig import PATIENCE_S, START_METHODS, outcomes, run_owner, settings_for
 
 pytestmark = pytest.mark.parametrize("start_method", START_METHODS)
 
@@ -31,14 +31,7 @@ def run_in_child(start_method: str, answers: SimpleQueue[int]) -> None:
 
 def test_in_a_plain_program(start_method: str) -> None:
     """A program that knows no Django runs one, and says nothing on its error output."""
-    done = subprocess.run(
-        [sys.executable, "-m", "cardpicker.tests.conveyor_owner", start_method, "count"],
-        cwd=site.BASE_DIR,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
+    done = run_owner(start_method, "count")
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "ready\n10\n", "")
 
