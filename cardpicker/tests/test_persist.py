@@ -83,6 +83,7 @@ def test_numbers_that_json_does_not_know_become_null() -> None:
     [
         {"plain": ["text", 1, 1.5, None, True]},
         {"only NUL": ["a\x00b"]},
+        {"only NaN": [float("nan")]},
         {"only half a character": ["a\udfffb"]},
         {"a\x00b": ["c\x00\ud800", "é", "\U0001f600", "\\u0000", "\\ud800"]},
         {"nan": float("nan"), "tuple": (1, 2), "other": Path("x")},
